@@ -1,0 +1,352 @@
+r"""The equations: force, energy and Laplacian of a batch of phases, with or without a nudge.
+
+For oscillator i of a network with couplings K, interaction H and bias field (h, psi), nudged with strength
+beta toward lower cost C of the outputs,
+
+    F_i = omega_i + sum_j K_ij H(theta_j - theta_i) + h_i H(psi_i - theta_i) - beta dC/dtheta_i
+
+For reciprocal coupling F = -dE/dtheta with the energy
+
+    E = -sum_i omega_i theta_i + sum_edges K V(theta_j - theta_i) + sum_i h_i V(psi_i - theta_i) + beta C
+
+The Laplacian is minus the Jacobian, L = -dF/dtheta, over the oscillators that move: the reduced Laplacian of
+a graph with edge weights K_ij H'(theta_j - theta_i), plus field and nudge on the diagonal. Where neither
+field nor clamped phase fixes the frame, omega is centred: the frame turns with the mean frequency.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from phasegrad.network import Network
+from phasegrad.validation import FloatArray, IntArray, last_axis_array
+
+Array = NDArray[Any]
+Shape = tuple[int, ...]
+
+
+class Cost(Protocol):
+    """What a nudge needs to know of an objective: its cost, force and Hessian on the phases of the outputs."""
+
+    def nodes(self, network: Network) -> tuple[int, ...]:
+        """Nodes whose phases the cost reads."""
+
+    def cost(self, phases: Array, target: Array) -> Array:
+        """Cost, shape (...), of output phases (..., M)."""
+
+    def force(self, phases: Array, target: Array) -> Array:
+        """Minus the derivative of the cost, shape (..., M)."""
+
+    def hessian(self, phases: Array, target: Array) -> Array:
+        """Second derivative of the cost, shape (..., M, M)."""
+
+    def check_target(self, target: ArrayLike, network: Network) -> Array:
+        """Return the target as an array with its batch shape in front, or raise ValueError."""
+
+
+@dataclass(frozen=True)
+class Nudge:
+    """A weak pull of the outputs down the slope of a cost: the force -beta dC/dtheta.
+
+    Parameters
+    ----------
+    objective : Cost
+        For example `PhaseTargets`.
+    target : array_like
+        What the objective aims at; its leading shape is broadcast against the inputs.
+    beta : float or complex
+        Strength. Positive pulls toward the target, negative pushes away, complex serves the holomorphic gradient.
+    """
+
+    objective: Cost
+    target: ArrayLike
+    beta: complex
+
+
+@dataclass(frozen=True)
+class Pull:
+    """A nudge laid flat over a batch: on which nodes, toward what (B, M), how strong (B, 1)."""
+
+    cost: Cost
+    nodes: IntArray
+    target: Array
+    beta: Array
+
+    def take(self, rows: Array) -> Pull:
+        """Return the pull on some of the samples."""
+        return dataclasses.replace(self, target=self.target[rows], beta=self.beta[rows])
+
+    def force(self, phases: Array) -> Array:
+        """Return the force on the nudged nodes, (B, M)."""
+        return self.beta * self.cost.force(phases[:, self.nodes], self.target)
+
+    def energy(self, phases: Array) -> Array:
+        """Return the energy of the nudge, (B,)."""
+        return self.beta[:, 0] * self.cost.cost(phases[:, self.nodes], self.target)
+
+    def hessian(self, phases: Array) -> Array:
+        """Return the second derivative of that energy, (B, M, M)."""
+        return self.beta[:, :, None] * self.cost.hessian(phases[:, self.nodes], self.target)
+
+
+@dataclass(frozen=True)
+class System:
+    """The force balance of a flat batch of B samples, ready for a solver.
+
+    Arrays whose first axis is 1 are shared by all samples. Held oscillators sit at ``held_phases``.
+    """
+
+    network: Network
+    omega: FloatArray
+    coupling: FloatArray
+    coupling_reverse: FloatArray | None
+    field_strength: FloatArray | None
+    field_phase: FloatArray | None
+    held_phases: FloatArray
+    pull: Pull | None = None
+
+    @property
+    def batch(self) -> int:
+        """Number of samples B."""
+        return int(self.omega.shape[0])
+
+    @property
+    def has_energy(self) -> bool:
+        """Whether the force is minus the gradient of a real energy."""
+        return self.network.reciprocal and not self.is_complex
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether the nudge, and so the equilibrium, is complex."""
+        return self.pull is not None and np.iscomplexobj(self.pull.beta)
+
+    def replace(self, **changes: Any) -> System:
+        """Return a copy with some fields changed."""
+        return dataclasses.replace(self, **changes)
+
+    def take(self, rows: Array) -> System:
+        """Return the system of some of the samples; rows may repeat."""
+
+        def shared(values: Array | None) -> Array | None:
+            return values if values is None or values.shape[0] == 1 else values[rows]
+
+        return self.replace(
+            omega=self.omega[rows],
+            coupling=shared(self.coupling),
+            coupling_reverse=shared(self.coupling_reverse),
+            field_strength=shared(self.field_strength),
+            field_phase=shared(self.field_phase),
+            held_phases=self.held_phases[rows],
+            pull=None if self.pull is None else self.pull.take(rows),
+        )
+
+    def place(self, phases: Array) -> Array:
+        """Return phases (B, N) turned into this system's gauge: held oscillators where they are held."""
+        placed = phases.astype(np.complex128 if self.is_complex else np.float64)
+        if self.network.pinned:
+            placed = placed - placed[:, [self.network.reference]]
+        placed[:, self.network.held] = self.held_phases
+        return placed
+
+    def angles(self, phases: Array) -> Array:
+        """Return theta_j - theta_i of every edge, (B, E)."""
+        i, j = self.network.edges.T
+        return phases[:, j] - phases[:, i]
+
+    def force(self, phases: Array) -> Array:
+        """Return the force on every oscillator, (B, N); on a held one it is what the holder must balance."""
+        pull = self.network.interaction.value(self.angles(phases))
+        total = self.omega + self._at_ends(self.coupling * pull, -self._reverse * pull)
+        if self.field_strength is not None:
+            assert self.field_phase is not None
+            total = total + self.field_strength * self.network.interaction.value(self.field_phase - phases)
+        if self.pull is not None:
+            total = total.astype(phases.dtype, copy=True)
+            total[:, self.pull.nodes] += self.pull.force(phases)
+        return total
+
+    def energy(self, phases: Array) -> Array:
+        """Return the energy of every sample, (B,). Reciprocal coupling only."""
+        bonds = self.coupling * self.network.interaction.potential(self.angles(phases))
+        total = np.sum(bonds, axis=1) - np.sum(self.omega * phases, axis=1)
+        if self.field_strength is not None:
+            assert self.field_phase is not None
+            bias = self.field_strength * self.network.interaction.potential(self.field_phase - phases)
+            total = total + np.sum(bias, axis=1)
+        if self.pull is not None:
+            total = total + self.pull.energy(phases)
+        return total
+
+    def laplacian(self, phases: Array, *, floor: float | None = None) -> Array:
+        """Return the reduced Laplacian of every sample, (B, n, n), over the n oscillators that move.
+
+        With ``floor``, every weight is replaced by its absolute value, at least ``floor`` times the most it can
+        be: a positive definite stand-in whose solve is a descent direction where the true one is not.
+        """
+        interaction = self.network.interaction
+        slope = interaction.derivative(self.angles(phases))
+        forward, backward = self.coupling * slope, self._reverse * slope
+        if floor is not None:
+            least = floor * interaction.steepness
+            forward = np.maximum(np.abs(forward), least * np.abs(self.coupling))
+            backward = np.maximum(np.abs(backward), least * np.abs(self._reverse))
+        diagonal = self._at_ends(forward, backward)
+        if self.field_strength is not None:
+            assert self.field_phase is not None
+            bias = self.field_strength * interaction.derivative(self.field_phase - phases)
+            if floor is not None:
+                bias = np.maximum(np.abs(bias), least * np.abs(self.field_strength))
+            diagonal = diagonal + bias
+        inner = self.network.inner_edges
+        row, column = self.network.position[self.network.edges[inner]].T
+        size = self.network.free.size
+        matrix = np.zeros((phases.shape[0], size, size), dtype=phases.dtype)
+        matrix[:, row, column] = -forward[:, inner]
+        matrix[:, column, row] = -backward[:, inner]
+        each = np.arange(size)
+        matrix[:, each, each] = diagonal[:, self.network.free]
+        if self.pull is not None:
+            where = self.network.position[self.pull.nodes]
+            curvature = self.pull.hessian(phases)
+            if floor is None:
+                matrix[:, where[:, None], where[None, :]] += curvature
+            else:
+                matrix[:, where, where] += np.sum(np.abs(curvature), axis=-1)
+        return matrix
+
+    def locking_excess(self) -> FloatArray:
+        """Return how far each oscillator's |omega| exceeds the most its neighbours can pull, (B, N).
+
+        A positive entry proves that there is no equilibrium. Oscillators for which the test says nothing (held
+        ones without a force balance of their own, nudged ones) have minus infinity.
+        """
+        network = self.network
+        strongest = np.abs(self.coupling), np.abs(self._reverse)
+        capacity = self._at_ends(*strongest)
+        if self.field_strength is not None:
+            capacity = capacity + np.abs(self.field_strength)
+        excess = np.abs(self.omega) - network.interaction.bound * capacity * (1 + 1e-12)
+        excess = np.where(excess > 1e-12, excess, -np.inf) + np.zeros_like(self.omega)
+        if self.pull is not None:
+            excess[:, self.pull.nodes] = -np.inf
+        if network.clamps_inputs or not network.reciprocal or self.pull is not None:
+            excess[:, network.held] = -np.inf
+        return excess
+
+    @property
+    def _reverse(self) -> FloatArray:
+        return self.coupling if self.coupling_reverse is None else self.coupling_reverse
+
+    def _at_ends(self, on_first: Array, on_second: Array) -> Array:
+        """Sum per-edge values (B, E) into the nodes they act on, (B, N)."""
+        first, second = self.network.incidence
+        return np.ascontiguousarray((first @ on_first.T + second @ on_second.T).T)
+
+
+def build_system(network: Network, inputs: ArrayLike | None, nudge: Nudge | None) -> tuple[System, Shape]:
+    """Return the flat system of a batch of inputs and targets, and the batch shape they broadcast to."""
+    data = _checked_inputs(network, inputs)
+    shape: Shape = () if data is None else data.shape[:-1]
+    target = None
+    if nudge is not None:
+        target = nudge.objective.check_target(nudge.target, network)
+        target_shape = target.shape[: target.ndim - 1]
+        try:
+            shape = np.broadcast_shapes(shape, target_shape)
+        except ValueError:
+            raise ValueError(
+                f"Inputs of batch shape {shape} and targets of batch shape {target_shape} do not go together. "
+                "Give one target per input row, or one for all."
+            ) from None
+    batch = int(np.prod(shape, dtype=np.int64))
+
+    omega = np.broadcast_to(network.omega, (batch, network.size)).copy()
+    rows = None if data is None else np.broadcast_to(data, (*shape, data.shape[-1])).reshape(batch, -1)
+    held_phases = np.zeros((batch, network.held.size))
+    if rows is not None and network.clamps_inputs:
+        held_phases = network.input_scale * rows
+    elif rows is not None:
+        omega[:, list(network.inputs)] = network.input_scale * rows
+    if network.pinned:
+        omega -= omega.mean(axis=1, keepdims=True)
+    system = System(
+        network,
+        omega,
+        network.coupling[None],
+        None if network.coupling_reverse is None else network.coupling_reverse[None],
+        None if network.field_strength is None else network.field_strength[None],
+        None if network.field_phase is None else network.field_phase[None],
+        held_phases,
+    )
+    if nudge is not None and target is not None:
+        beta = np.asarray(nudge.beta)
+        if beta.ndim or not np.isfinite(beta) or beta == 0:
+            raise ValueError(f"The 'beta' parameter of Nudge must be a finite number other than 0. Got {nudge.beta!r}.")
+        nodes = np.asarray(nudge.objective.nodes(network), dtype=np.int64)
+        goals = np.broadcast_to(target, (*shape, target.shape[-1])).reshape(batch, target.shape[-1])
+        system = system.replace(pull=Pull(nudge.objective, nodes, goals, np.broadcast_to(beta, (batch, 1))))
+    return system, shape
+
+
+def force(network: Network, phases: ArrayLike, inputs: ArrayLike | None = None) -> FloatArray:
+    """Return the force on every oscillator, shape (..., N), of phases (..., N)."""
+    system, rows, shape = _at_phases(network, phases, inputs, "force")
+    return system.force(rows).reshape((*shape, network.size))
+
+
+def energy(network: Network, phases: ArrayLike, inputs: ArrayLike | None = None) -> FloatArray:
+    """Return the energy, shape (...), of phases (..., N); reciprocal coupling only.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> float(pg.energy(pg.ring(4), [0, 0, 0, 0]))
+    -4.0
+    """
+    if not network.reciprocal:
+        raise ValueError(
+            "This network has no energy: its coupling is not reciprocal. Use the residual of the force instead."
+        )
+    system, rows, shape = _at_phases(network, phases, inputs, "energy")
+    return system.energy(rows).reshape(shape)
+
+
+def laplacian(network: Network, phases: ArrayLike, inputs: ArrayLike | None = None) -> FloatArray:
+    """Return the reduced Laplacian, shape (..., n, n), over the oscillators ``network.free`` that move."""
+    system, rows, shape = _at_phases(network, phases, inputs, "laplacian")
+    size = network.free.size
+    return system.laplacian(rows).reshape((*shape, size, size))
+
+
+def wrapped(angle: Array) -> Array:
+    """Return angles in [-pi, pi)."""
+    return (angle + np.pi) % (2 * np.pi) - np.pi
+
+
+def _checked_inputs(network: Network, inputs: ArrayLike | None) -> FloatArray | None:
+    if inputs is None:
+        if network.clamps_inputs:
+            raise ValueError(
+                f"This network clamps the phases of its {len(network.inputs)} inputs: give 'inputs' with a last axis "
+                "of that length."
+            )
+        return None
+    if not network.inputs:
+        raise ValueError("Inputs were given, but this network has no input oscillators.")
+    return last_axis_array("inputs", inputs, len(network.inputs), "the network's inputs", "find_equilibrium")
+
+
+def _at_phases(
+    network: Network, phases: ArrayLike, inputs: ArrayLike | None, owner: str
+) -> tuple[System, FloatArray, Shape]:
+    array = last_axis_array("phases", phases, network.size, "one phase per oscillator", owner)
+    system, own = build_system(network, inputs, None)
+    shape = np.broadcast_shapes(own, array.shape[:-1])
+    rows = np.broadcast_to(array, (*shape, network.size)).reshape(-1, network.size)
+    samples = np.broadcast_to(np.arange(system.batch).reshape(own), shape).ravel()
+    return system.take(samples), rows, shape

@@ -1,0 +1,438 @@
+"""Equilibria with certificates: the public `find_equilibrium` and `find_equilibria`.
+
+Every sample of a batch gets its own verdict. A state that did not converge, or that is unstable, keeps its
+place in the result and says so; nothing drops out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from phasegrad.dynamics import Nudge, Shape, System, build_system, energy, wrapped
+from phasegrad.network import Network
+from phasegrad.solvers import GradientFlow, GuardedNewton, Solution, Solver
+from phasegrad.solvers.contract import residual
+from phasegrad.solvers.linear import chunks, is_positive_definite, smallest_real_part
+from phasegrad.validation import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    choice,
+    frozen_array,
+    last_axis_array,
+    positive_float,
+    whole_number,
+)
+
+Array = NDArray[Any]
+
+DENSE_LIMIT = 12_000
+_SOLVERS = ("auto", "newton", "flow")
+_ROUNDING = 8 * float(np.finfo(float).eps)
+
+
+class Status(Enum):
+    """What became of a sample, in words."""
+
+    STABLE = "Converged and stable: every eigenvalue of the reduced Laplacian is positive, disturbances die out."
+    UNSTABLE = (
+        "Converged but unstable: not every eigenvalue of the reduced Laplacian is positive, "
+        "so noise would drive the state away. Start somewhere else."
+    )
+    UNCONVERGED = (
+        "Did not converge: no state with a small enough force was found. The network may have no locked state; "
+        "otherwise try another start, solver='flow' or more steps."
+    )
+    CANNOT_LOCK = (
+        "Cannot lock: an oscillator's |omega - mean| exceeds its total coupling, so no equilibrium exists. "
+        "Strengthen its coupling or bring its frequency nearer to the mean."
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Equilibrium:
+    """Equilibrium phases of a batch and the certificate of every sample.
+
+    Attributes
+    ----------
+    phases : ndarray, shape (..., N)
+    status : ndarray of `Status`, shape (...)
+    residual : ndarray, shape (...)
+        The largest |force| on an oscillator that moves.
+    stable : ndarray of bool, shape (...)
+        Whether the sample converged to a state whose reduced Laplacian is positive definite.
+    largest_angle : ndarray, shape (...)
+        The largest phase difference across an edge, wrapped to [0, pi].
+    steps : ndarray of int, shape (...)
+    blocking : ndarray of int, shape (...)
+        The oscillator that cannot lock, -1 where there is none.
+    reference_torque : ndarray, shape (...)
+        The largest torque needed to hold the oscillators that are held. It vanishes for a free, reciprocal network.
+    smallest_eigenvalue : ndarray, shape (...), or None
+        Of the reduced Laplacian (real part where coupling is not reciprocal), if it was asked for.
+    inputs : ndarray, shape (..., n_in), or None
+        The inputs it belongs to.
+    """
+
+    phases: Array
+    status: NDArray[np.object_]
+    residual: FloatArray
+    stable: BoolArray
+    largest_angle: FloatArray
+    steps: IntArray
+    blocking: IntArray
+    reference_torque: FloatArray
+    smallest_eigenvalue: FloatArray | None
+    inputs: FloatArray | None
+
+    @property
+    def shape(self) -> Shape:
+        """The batch shape."""
+        return self.residual.shape
+
+    @property
+    def converged(self) -> BoolArray:
+        """Where the force vanishes, stable or not, shape (...)."""
+        return np.asarray((self.status == Status.STABLE) | (self.status == Status.UNSTABLE), dtype=bool)
+
+    @property
+    def counts(self) -> dict[Status, int]:
+        """How many samples have each status; all statuses are listed."""
+        seen = Counter(self.status.ravel().tolist())
+        return {status: seen.get(status, 0) for status in Status}
+
+    def __str__(self) -> str:
+        total = int(self.residual.size)
+        lines = [f"Equilibrium of {total} sample{'' if total == 1 else 's'}"]
+        lines += [f"  {count:>6}  {status.value}" for status, count in self.counts.items() if count]
+        named = sorted({int(node) for node in self.blocking.ravel() if node >= 0})
+        if named:
+            shown = ", ".join(str(node) for node in named[:8]) + (", ..." if len(named) > 8 else "")
+            lines.append(f"          oscillators that cannot lock: {shown}")
+        if np.any(self.converged):
+            lines.append(
+                f"  largest residual {np.max(self.residual[self.converged]):.1e}, "
+                f"largest angle across an edge {np.max(self.largest_angle[self.converged]):.3f} rad"
+            )
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False)
+class Equilibria:
+    """The distinct stable states of a network found from many starts, the most often reached first.
+
+    Attributes
+    ----------
+    phases : ndarray, shape (S, N)
+        Wrapped to [-pi, pi).
+    energy : ndarray, shape (S,), or None
+        Of the wrapped phases; None for non-reciprocal coupling.
+    share : ndarray, shape (S,)
+        Fraction of all starts, failed ones included, that ended in each state.
+    winding : ndarray of int, shape (S,), or None
+        Turns of the phase around the ring, if the network is a ring.
+    starts, unstable, unconverged : int
+        Number of starts, of those that ended in an unstable state, and of those that ended nowhere.
+    """
+
+    phases: FloatArray
+    energy: FloatArray | None
+    share: FloatArray
+    winding: IntArray | None
+    starts: int
+    unstable: int
+    unconverged: int
+
+    def __len__(self) -> int:
+        return int(self.share.size)
+
+    def __str__(self) -> str:
+        lines = [
+            f"{len(self)} stable state{'' if len(self) == 1 else 's'} from {self.starts} starts "
+            f"({self.unstable} ended unstable, {self.unconverged} did not converge)"
+        ]
+        for k in range(min(len(self), 20)):
+            parts = [f"share {self.share[k]:6.3f}"]
+            if self.energy is not None:
+                parts.append(f"energy {self.energy[k]:12.6f}")
+            if self.winding is not None:
+                parts.append(f"winding {self.winding[k]:+d}")
+            lines.append("  " + "  ".join(parts))
+        if len(self) > 20:
+            lines.append(f"  ... and {len(self) - 20} more")
+        return "\n".join(lines)
+
+
+def find_equilibrium(
+    network: Network,
+    inputs: ArrayLike | None = None,
+    *,
+    nudge: Nudge | None = None,
+    start: ArrayLike | str | None = None,
+    solver: str | Solver = "auto",
+    tolerance: float = 1e-12,
+    eigenvalue: bool = False,
+    seed: int | None = 0,
+) -> Equilibrium:
+    """Let a network settle and certify where it came to rest.
+
+    Parameters
+    ----------
+    network : Network
+    inputs : array_like, shape (..., n_in), optional
+        One row per sample, any leading batch shape. Left out, the inputs keep their own frequencies.
+    nudge : Nudge, optional
+        A weak pull on the outputs.
+    start : array_like of shape (..., N), "zero" or "random", optional
+        Where to begin: at zero (default), at given phases (a warm start), or at uniformly random ones.
+    solver : {"auto", "newton", "flow"} or Solver
+        "newton" is guarded Newton; "flow" follows the physical dynamics and finishes with Newton. "auto" takes
+        Newton, except from a random start without an energy, where only the dynamics lead somewhere stable.
+    tolerance : float
+        The residual to reach. It is raised to the rounding error of the forces where that is larger.
+    eigenvalue : bool
+        Whether to compute the smallest eigenvalue of the reduced Laplacian, the distance to instability.
+    seed : int or None
+        Seed of the random start.
+
+    Returns
+    -------
+    Equilibrium
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> network = pg.layered(2, 5, 2, seed=0)
+    >>> equilibrium = pg.find_equilibrium(network, [[0.5, -0.5], [0.1, 0.9]], eigenvalue=True)
+    >>> equilibrium.stable.tolist(), equilibrium.phases.shape
+    ([True, True], (2, 9))
+    """
+    _refuse_huge(network)
+    tolerance = positive_float("tolerance", tolerance, "find_equilibrium")
+    system, shape = build_system(network, inputs, nudge)
+    system, shape, first = _with_start(system, shape, start, seed)
+    limits = tolerance_of(system, tolerance)
+    excess = system.locking_excess()
+    locked_out = np.any(excess > 0, axis=1)
+    solved = np.flatnonzero(~locked_out)
+    phases = system.place(first)
+    steps = np.zeros(system.batch, dtype=np.int64)
+    left = residual(system, system.force(phases))
+    if solved.size:
+        chosen = _choose(solver, system, start)
+        part = system.take(solved)
+        solution = chosen.solve(part, phases[solved], limits[solved])
+        if isinstance(start, str) and start == "random":
+            # Turns gathered on the way mean nothing after a random start and would cost digits.
+            again = chosen.solve(part, part.place(wrapped(solution.phases)), limits[solved])
+            solution = Solution(again.phases, again.residual, solution.steps + again.steps)
+        phases[solved], left[solved], steps[solved] = solution.phases, solution.residual, solution.steps
+    data = None if inputs is None else np.broadcast_to(np.asarray(inputs, float), (*shape, len(network.inputs)))
+    blocking = np.where(locked_out, np.argmax(excess, axis=1), -1)
+    return _certify(system, shape, Solution(phases, left, steps), limits, blocking, eigenvalue, data)
+
+
+def find_equilibria(
+    network: Network,
+    inputs: ArrayLike | None = None,
+    *,
+    starts: int = 100,
+    seed: int | None = 0,
+    solver: str | Solver = "flow",
+    tolerance: float = 1e-12,
+) -> Equilibria:
+    """Find the distinct stable states that uniformly random starts lead to.
+
+    Parameters
+    ----------
+    network : Network
+    inputs : array_like, shape (n_in,), optional
+        One sample of inputs.
+    starts : int
+        How many random starts.
+    seed : int or None
+        Seed of the starts.
+    solver : str or Solver
+        "flow" (default) follows the dynamics, so that ``share`` estimates basins of attraction.
+    tolerance : float
+        As in `find_equilibrium`.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> states = pg.find_equilibria(pg.ring(8), starts=200)
+    >>> sorted(states.winding.tolist())     # |winding| < 8 / 4
+    [-1, 0, 1]
+    """
+    starts = whole_number("starts", starts, 1, "find_equilibria")
+    if inputs is not None and np.ndim(inputs) != 1:
+        raise ValueError(f"find_equilibria takes one sample of inputs, shape (n_in,). Got shape {np.shape(inputs)}.")
+    first = _random_phases(starts, network.size, seed)
+    many = None if inputs is None else np.broadcast_to(np.asarray(inputs, float), (starts, np.size(inputs)))
+    found = find_equilibrium(network, many, start=first, solver=solver, tolerance=tolerance)
+    stable = wrapped(found.phases[found.stable])
+    members = _group(stable)
+    members.sort(key=len, reverse=True)
+    phases = np.array([stable[group[0]] for group in members]).reshape(len(members), network.size)
+    counts = found.counts
+    cycle = _ring_order(network)
+    return Equilibria(
+        phases=frozen_array(phases),
+        energy=frozen_array(energy(network, phases, inputs)) if network.reciprocal else None,
+        share=frozen_array(np.array([len(group) for group in members], dtype=float) / starts),
+        winding=None if cycle is None else frozen_array(_winding(phases, cycle)),
+        starts=starts,
+        unstable=counts[Status.UNSTABLE],
+        unconverged=counts[Status.UNCONVERGED] + counts[Status.CANNOT_LOCK],
+    )
+
+
+def tolerance_of(system: System, tolerance: float) -> FloatArray:
+    """Return the residual that counts as zero, (B,): the tolerance, or the forces' rounding error if larger."""
+    strongest = float(np.max(system.network.total_coupling, initial=0.0)) * system.network.interaction.bound
+    magnitude = strongest + np.max(np.abs(system.omega), axis=1, initial=0.0)
+    return np.maximum(tolerance, _ROUNDING * magnitude)
+
+
+def _certify(
+    system: System,
+    shape: Shape,
+    solution: Solution,
+    limits: FloatArray,
+    blocking: IntArray,
+    eigenvalue: bool,
+    inputs: FloatArray | None,
+) -> Equilibrium:
+    phases = solution.phases
+    converged = (solution.residual <= limits) & (blocking < 0)
+    stable = np.zeros(system.batch, dtype=bool)
+    smallest = np.full(system.batch, np.nan) if eigenvalue else None
+    # Stability is a property of real dynamics: a complex state is judged at its real part, without the nudge.
+    judged = system.replace(pull=None) if system.is_complex else system
+    for part in chunks(system.batch, system.network.free.size):
+        rows = np.arange(part.start, part.stop)
+        stable[rows], values = _stability(judged.take(rows), phases[rows].real, eigenvalue)
+        if smallest is not None:
+            smallest[rows] = values
+    status = np.full(system.batch, Status.UNCONVERGED, dtype=object)
+    status[converged] = Status.UNSTABLE
+    status[converged & stable] = Status.STABLE
+    status[blocking >= 0] = Status.CANNOT_LOCK
+    torque = np.abs(system.force(phases)[:, system.network.held])
+    angles = np.abs(wrapped(system.angles(phases).real))
+
+    def shaped(values: Array) -> Array:
+        return frozen_array(values.reshape((*shape, *values.shape[1:])))
+
+    return Equilibrium(
+        phases=shaped(phases),
+        status=shaped(status),
+        residual=shaped(solution.residual),
+        stable=shaped(converged & stable),
+        largest_angle=shaped(np.max(angles, axis=1, initial=0.0)),
+        steps=shaped(solution.steps),
+        blocking=shaped(blocking),
+        reference_torque=shaped(np.max(torque, axis=1, initial=0.0)),
+        smallest_eigenvalue=None if smallest is None else shaped(smallest),
+        inputs=inputs if inputs is None else frozen_array(inputs),
+    )
+
+
+def _stability(system: System, phases: Array, eigenvalue: bool) -> tuple[BoolArray, FloatArray | None]:
+    matrices = system.laplacian(phases)
+    symmetric = system.network.reciprocal
+    smallest = None
+    if eigenvalue or not symmetric:
+        smallest = smallest_real_part(matrices, symmetric=symmetric)
+    if symmetric:
+        return is_positive_definite(matrices), smallest
+    assert smallest is not None
+    norm = np.max(np.sum(np.abs(matrices), axis=2), axis=1, initial=0.0)
+    return smallest > 4 * matrices.shape[-1] * np.finfo(float).eps * norm, smallest
+
+
+def _refuse_huge(network: Network) -> None:
+    if network.size > DENSE_LIMIT:
+        need = network.size**2 * 8 / 2**30
+        raise ValueError(
+            f"This network has {network.size} oscillators; the dense solvers stop at {DENSE_LIMIT} because each "
+            f"sample would need a matrix of {need:.1f} GiB. Split the network or use a smaller one."
+        )
+
+
+def _with_start(
+    system: System, shape: Shape, start: ArrayLike | str | None, seed: int | None
+) -> tuple[System, Shape, Array]:
+    size = system.network.size
+    if start is None or isinstance(start, str):
+        kind = choice("start", start or "zero", ("zero", "random"), "find_equilibrium")
+        batch = system.batch
+        return system, shape, np.zeros((batch, size)) if kind == "zero" else _random_phases(batch, size, seed)
+    if np.iscomplexobj(start):
+        first = np.asarray(start)
+    else:
+        first = last_axis_array("start", start, size, "one phase per oscillator", "find_equilibrium")
+    try:
+        joint = np.broadcast_shapes(shape, first.shape[:-1])
+    except ValueError:
+        raise ValueError(
+            f"Inputs of batch shape {shape} and a start of batch shape {first.shape[:-1]} do not go together."
+        ) from None
+    samples = np.broadcast_to(np.arange(system.batch).reshape(shape), joint).ravel()
+    return system.take(samples), joint, np.broadcast_to(first, (*joint, size)).reshape(-1, size)
+
+
+def _random_phases(batch: int, size: int, seed: int | None) -> FloatArray:
+    return np.random.default_rng(seed).uniform(-np.pi, np.pi, (batch, size))
+
+
+def _choose(solver: str | Solver, system: System, start: ArrayLike | str | None) -> Solver:
+    if not isinstance(solver, str):
+        return solver
+    choice("solver", solver, _SOLVERS, "find_equilibrium")
+    random_start = isinstance(start, str) and start == "random"
+    if solver == "flow" or (solver == "auto" and random_start and not system.has_energy):
+        return GradientFlow()
+    return GuardedNewton()
+
+
+def _group(phases: FloatArray, distance: float = 1e-6) -> list[list[int]]:
+    """Group rows that are the same state, angles being equal modulo a turn."""
+    points = np.exp(1j * phases)
+    groups: list[list[int]] = []
+    for k, point in enumerate(points):
+        for group in groups:
+            if np.max(np.abs(point - points[group[0]])) < distance:
+                group.append(k)
+                break
+        else:
+            groups.append([k])
+    return groups
+
+
+def _ring_order(network: Network) -> IntArray | None:
+    """Return the nodes in order around the ring, or None if the graph is not a single ring."""
+    degree = np.bincount(network.edges.ravel(), minlength=network.size)
+    if network.size < 3 or network.n_edges != network.size or np.any(degree != 2):
+        return None
+    neighbours: list[list[int]] = [[] for _ in range(network.size)]
+    for i, j in network.edges.tolist():
+        neighbours[i].append(j)
+        neighbours[j].append(i)
+    order = [0, min(neighbours[0])]
+    while len(order) < network.size:
+        a, b = neighbours[order[-1]]
+        order.append(b if a == order[-2] else a)
+    return np.array(order)
+
+
+def _winding(phases: FloatArray, cycle: IntArray) -> IntArray:
+    around = phases[:, cycle]
+    steps = wrapped(np.roll(around, -1, axis=1) - around)
+    return np.rint(np.sum(steps, axis=1) / (2 * np.pi)).astype(np.int64)

@@ -1,0 +1,278 @@
+r"""Gradients from nudged equilibria: the physics of equilibrium propagation.
+
+Under a nudge of strength beta the equilibrium moves along theta(beta). For an energy E(theta; p),
+
+    dC/dp = d/dbeta [ dE/dp at theta(beta) ] at beta = 0
+
+and dE/dp is local: -theta_k for a frequency, V(theta_j - theta_i) for a coupling, V(psi_i - theta_i) and
+h_i H(psi_i - theta_i) for a field. The three methods differ only in how they take the derivative by beta:
+from 0 and beta (error of order beta), from -beta and beta (beta^2), or from complex nudges, where one step along
+the imaginary axis has no cancellation and M points on a circle have an error of order beta^M.
+
+Without an energy (non-reciprocal coupling) the shift d theta / d beta is used in place of the adjoint
+response. That is right only for a symmetric Laplacian, and biased otherwise.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from phasegrad.dynamics import Cost, Nudge
+from phasegrad.equilibrium import Equilibrium, find_equilibrium
+from phasegrad.gradients.implicit import local_products
+from phasegrad.gradients.result import Gradient, GradientWarning, Question, ask
+from phasegrad.network import Network
+from phasegrad.solvers.linear import chunks, solve_general
+from phasegrad.validation import FloatArray, choice, positive_float, whole_number
+
+Array = NDArray[Any]
+
+_ORDER = {"two_phase": 1, "centred": 2, "holomorphic": 2}
+_FAR_OUTSIDE = 0.2
+
+
+def two_phase(
+    network: Network,
+    equilibrium: Equilibrium,
+    objective: Cost,
+    target: ArrayLike,
+    *,
+    beta: float | None = None,
+    wrt: str | Iterable[str] = "omega",
+    frequencies: str = "centred",
+) -> Gradient:
+    """Return the gradient from the free and one nudged equilibrium, as the paper does.
+
+    Parameters
+    ----------
+    network, equilibrium, objective, target, wrt, frequencies
+        As for `adjoint`.
+    beta : float, optional
+        Strength of the nudge; `suggest_beta` chooses it if left out. A warning says when the nudge moved the
+        outputs so far that the error of order beta is no longer small, or so little that rounding shows.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> network = pg.layered(2, 5, 2, seed=0)
+    >>> equilibrium = pg.find_equilibrium(network, [0.5, -0.5])
+    >>> gradient = pg.two_phase(network, equilibrium, pg.PhaseTargets(), [-0.2, 0.2], beta=0.1)
+    >>> exact = pg.adjoint(network, equilibrium, pg.PhaseTargets(), [-0.2, 0.2])
+    >>> bool(abs(gradient.omega - exact.omega).max() < 0.05 * abs(exact.omega).max())
+    True
+    """
+    question = ask("two_phase", network, equilibrium, objective, target, wrt, frequencies)
+    beta = _chosen_beta(question, beta, 1e-3)
+    pulled = _nudged(question, beta)
+    _warn_if_far(question, pulled, beta)
+    values = _combine(question, [(1 / beta, pulled.phases), (-1 / beta, question.phases)])
+    return question.answer(values, others=[pulled], beta=beta)
+
+
+def centred(
+    network: Network,
+    equilibrium: Equilibrium,
+    objective: Cost,
+    target: ArrayLike,
+    *,
+    beta: float | None = None,
+    wrt: str | Iterable[str] = "omega",
+    frequencies: str = "centred",
+) -> Gradient:
+    """Return the gradient from two equilibria nudged by +beta and -beta; the error is of order beta^2.
+
+    Parameters
+    ----------
+    network, equilibrium, objective, target, wrt, frequencies
+        As for `adjoint`.
+    beta : float, optional
+        Strength of the nudges; `suggest_beta` chooses it if left out.
+    """
+    question = ask("centred", network, equilibrium, objective, target, wrt, frequencies)
+    beta = _chosen_beta(question, beta, 1e-6)
+    pulled, pushed = _nudged(question, beta), _nudged(question, -beta)
+    _warn_if_far(question, pulled, beta)
+    values = _combine(question, [(0.5 / beta, pulled.phases), (-0.5 / beta, pushed.phases)])
+    return question.answer(values, others=[pulled, pushed], beta=beta)
+
+
+def holomorphic(
+    network: Network,
+    equilibrium: Equilibrium,
+    objective: Cost,
+    target: ArrayLike,
+    *,
+    beta: float | None = None,
+    points: int = 1,
+    wrt: str | Iterable[str] = "omega",
+    frequencies: str = "centred",
+) -> Gradient:
+    """Return the gradient from complex nudges, exact to rounding.
+
+    Parameters
+    ----------
+    network, equilibrium, objective, target, wrt, frequencies
+        As for `adjoint`. Interaction and objective must be analytic functions that accept complex phases.
+    beta : float, optional
+        Size of the nudges; 1e-8 for one point, else chosen by `suggest_beta`.
+    points : int
+        1 takes a single step along the imaginary axis, i beta, which needs no difference and so loses no digits.
+        M >= 2 spreads M nudges over the circle of radius beta.
+    """
+    points = whole_number("points", points, 1, "holomorphic")
+    question = ask("holomorphic", network, equilibrium, objective, target, wrt, frequencies)
+    if points == 1:
+        beta = 1e-8 if beta is None else positive_float("beta", beta, "holomorphic")
+        others = [_nudged(question, 1j * beta)]
+        weights = [-1j / beta]
+    else:
+        beta = _chosen_beta(question, beta, 1e-12, order=points)
+        turns = np.exp(2j * np.pi * np.arange(points) / points)
+        others = [_nudged(question, beta * turn) for turn in turns]
+        weights = [1 / (points * beta * turn) for turn in turns]
+    values = _combine(question, [(w, other.phases) for w, other in zip(weights, others, strict=True)])
+    return question.answer(values, others=others, beta=beta)
+
+
+def suggest_beta(
+    network: Network,
+    equilibrium: Equilibrium,
+    objective: Cost,
+    target: ArrayLike,
+    *,
+    error: float = 1e-3,
+    method: str = "two_phase",
+) -> float:
+    """Return the nudge whose gradient is expected to be within a relative ``error`` of the exact one.
+
+    The equilibrium under a nudge is theta + beta a + beta^2 b + ...; a and b follow from two solves with the
+    Laplacian. The rate r = max(|b| / |a|, largest compliance of the outputs) is how much beta bends the response, so
+    that the error of a method of order m is about (beta r)^m. Of a batch, the most sensitive sample decides.
+
+    Parameters
+    ----------
+    network, equilibrium, objective, target
+        As for `adjoint`.
+    error : float
+        Relative error that is allowed.
+    method : {"two_phase", "centred", "holomorphic"}
+        Whose error is meant; "holomorphic" is the single complex step.
+    """
+    error = positive_float("error", error, "suggest_beta")
+    choice("method", method, _ORDER, "suggest_beta")
+    question = ask("suggest_beta", network, equilibrium, objective, target, "omega", "centred")
+    return _beta_for(question, error, _ORDER[method])
+
+
+def _chosen_beta(question: Question, beta: float | None, error: float, *, order: int | None = None) -> float:
+    if beta is not None:
+        return positive_float("beta", beta, question.owner)
+    return _beta_for(question, error, _ORDER[question.owner] if order is None else order)
+
+
+def _beta_for(question: Question, error: float, order: int) -> float:
+    rate = _bending_rate(question)
+    rate = rate[np.isfinite(rate)]
+    fastest = float(np.max(rate, initial=0.0))
+    return min(1.0, error ** (1 / order) / fastest) if fastest > 0 else 1.0
+
+
+def _bending_rate(question: Question) -> FloatArray:
+    """Return per sample how fast the response to a nudge bends with its strength, (B,)."""
+    rate = np.zeros(question.system.batch)
+    for part in chunks(question.system.batch, question.network.free.size):
+        rows = np.arange(part.start, part.stop)
+        rate[rows] = _bending_rate_of(question, rows)
+    return rate
+
+
+def _bending_rate_of(question: Question, rows: Array) -> FloatArray:
+    system, phases = question.system.take(rows), question.phases[rows]
+    free, where = question.network.free, question.network.position[question.nodes]
+    matrices = system.laplacian(phases)
+    pull = np.zeros((rows.size, free.size))
+    pull[:, where] = question.objective.force(phases[:, question.nodes], question.target[rows])
+    first, _ = solve_general(matrices, pull)
+    size = np.linalg.norm(first, axis=1)
+    probe = 1e-3 / np.maximum(np.max(np.abs(first), axis=1, initial=0.0), 1e-300)
+    shift = np.zeros_like(phases)
+    shift[:, free] = probe[:, None] * first
+    bend = system.force(phases + shift) - 2 * system.force(phases) + system.force(phases - shift)
+    second_force = bend[:, free] / (2 * probe**2)[:, None]
+    hessian = question.objective.hessian(phases[:, question.nodes], question.target[rows])
+    second_force[:, where] -= np.einsum("bij,bj->bi", hessian, first[:, where])
+    second, _ = solve_general(matrices, second_force)
+    ratio = np.linalg.norm(second, axis=1) / np.where(size > 0, size, np.inf)
+    unit = np.broadcast_to(np.eye(free.size)[:, where], (rows.size, free.size, where.size))
+    reach, regular = solve_general(matrices, np.ascontiguousarray(unit))
+    compliance = np.linalg.norm(reach[:, where] @ hessian, ord=2, axis=(1, 2))
+    compliance[~regular] = np.inf
+    return np.maximum(ratio, compliance)
+
+
+def _nudged(question: Question, beta: complex) -> Equilibrium:
+    """Return the flat batch of equilibria under a nudge, started at the free ones."""
+    return find_equilibrium(
+        question.network,
+        question.inputs,
+        nudge=Nudge(question.objective, question.target, beta),
+        start=question.phases,
+    )
+
+
+def _combine(question: Question, terms: list[tuple[complex, Array]]) -> dict[str, Array]:
+    """Return the real part of sum of weight * dE/dp over equilibria, for every parameter asked for."""
+    if not question.network.reciprocal:
+        shift = np.sum([weight * phases for weight, phases in terms], axis=0)
+        return local_products(question, -np.real(shift))
+    values: dict[str, Array] = {}
+    for name in question.wrt:
+        slopes = [weight * _energy_slope(question, name, phases) for weight, phases in terms]
+        total = np.real(np.sum(slopes, axis=0))
+        values[name] = question.gauge(total) if name == "omega" else total
+    return values
+
+
+def _energy_slope(question: Question, name: str, phases: Array) -> Array:
+    """Return dE/dp of one array of parameters, (B, P)."""
+    system, interaction = question.system, question.network.interaction
+    if name == "omega":
+        return -phases
+    if name == "coupling":
+        return interaction.potential(system.angles(phases))
+    if name == "field_strength":
+        return interaction.potential(system.field_phase - phases)
+    return system.field_strength * interaction.value(system.field_phase - phases)
+
+
+def _warn_if_far(question: Question, pulled: Equilibrium, beta: float) -> None:
+    """Warn when the outputs' own response shows that the nudge is far too strong or too weak."""
+    before = question.objective.force(question.outputs, question.target)
+    after = question.objective.force(pulled.phases[:, question.nodes], question.target)
+    size = np.linalg.norm(before, axis=1)
+    usable = pulled.converged & (size > 1e-9)
+    if not np.any(usable):
+        return
+    moved = float(np.max(np.linalg.norm(after - before, axis=1)[usable] / size[usable]))
+    order = _ORDER[question.owner]
+    if moved**order > _FAR_OUTSIDE:
+        advice = beta * (0.01 / moved) ** (1 / order)
+        warnings.warn(
+            f"{question.owner}: the nudge beta={beta:g} changed the outputs' pull toward their target by {moved:.0%}, "
+            f"so the gradient may be off by as much. Try beta={advice:.1g}, or leave beta out to have it chosen.",
+            GradientWarning,
+            stacklevel=3,
+        )
+    shift = np.max(np.abs(pulled.phases - question.phases), axis=1)[usable]
+    if float(np.min(shift)) < 1e-14:
+        warnings.warn(
+            f"{question.owner}: the nudge beta={beta:g} moved no oscillator of some sample by more than rounding. "
+            "Use a larger beta, or method holomorphic.",
+            GradientWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,7 @@
+"""Solvers: from a system and a start to phases whose force vanishes, each sample for itself."""
+
+from phasegrad.solvers.contract import Solution, Solver
+from phasegrad.solvers.flow import GradientFlow
+from phasegrad.solvers.newton import GuardedNewton
+
+__all__ = ["GradientFlow", "GuardedNewton", "Solution", "Solver"]

@@ -1,0 +1,319 @@
+"""Builders of networks: the paper's two, the usual graphs, NetworkX and matrices.
+
+`layered` and `random_network` make their random draws one by one in a fixed, documented order, so that a seed
+gives the same network as in the published protocol.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from phasegrad.network import Network
+from phasegrad.validation import finite_array, positive_float, whole_number
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+_GRAPH_FIELDS = ("inputs", "outputs", "reference", "input_mode", "input_scale", "interaction", "signed")
+_NODE_FIELDS = ("omega", "field_strength", "field_phase")
+
+
+def layered(
+    n_in: int,
+    n_hidden: int,
+    n_out: int,
+    *,
+    coupling_scale: float = 2.0,
+    seed: int | None = 0,
+    **options: Any,
+) -> Network:
+    """Build the paper's layered network: inputs, hidden nodes and outputs, layer to layer, with a hidden chain.
+
+    Draws from ``numpy.random.default_rng(seed)``, one scalar at a time: frequencies U(-0.3, 0.3) of the hidden
+    nodes, then of the outputs (inputs have 0); couplings ``coupling_scale * U(0.5, 1.5)`` from each input to
+    each hidden node, then from each hidden node to each output; ``coupling_scale * U(0.5, 1)`` along the chain.
+
+    Parameters
+    ----------
+    n_in, n_hidden, n_out : int
+        Layer sizes; nodes are numbered in this order.
+    coupling_scale : float
+        Overall coupling strength.
+    seed : int or None
+        Seed of the random stream.
+    **options
+        Passed on to `Network`, for example ``input_mode="phase"``.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> pg.layered(2, 5, 2, seed=0)
+    Network(9 oscillators, 24 edges, 2 inputs as frequencies, 2 outputs, Sine(), node 0 held at phase 0)
+    """
+    n_in = whole_number("n_in", n_in, 1, "layered")
+    n_hidden = whole_number("n_hidden", n_hidden, 1, "layered")
+    n_out = whole_number("n_out", n_out, 1, "layered")
+    positive_float("coupling_scale", coupling_scale, "layered")
+    rng = np.random.default_rng(seed)
+    size = n_in + n_hidden + n_out
+    hidden = range(n_in, n_in + n_hidden)
+    outputs = range(n_in + n_hidden, size)
+    omega = np.zeros(size)
+    for node in range(n_in, size):
+        omega[node] = rng.uniform(-0.3, 0.3)
+    pairs = [(i, h) for i in range(n_in) for h in hidden] + [(h, o) for h in hidden for o in outputs]
+    coupling = [coupling_scale * rng.uniform(0.5, 1.5) for _ in pairs]
+    chain = [(h, h + 1) for h in hidden[:-1]]
+    coupling += [coupling_scale * rng.uniform(0.5, 1.0) for _ in chain]
+    options = {"inputs": tuple(range(n_in)), "outputs": tuple(outputs), **options}
+    return Network(np.array(pairs + chain), np.array(coupling), omega, **options)
+
+
+def random_network(
+    n: int,
+    *,
+    mean_coupling: float = 5.0,
+    spread: float = 0.3,
+    p: float = 0.6,
+    n_outputs: int = 2,
+    seed: int | None = 0,
+    **options: Any,
+) -> Network:
+    """Build the paper's random network: an Erdos-Renyi graph with normal frequencies.
+
+    Draws from ``numpy.random.default_rng(seed)``: n standard normals times ``spread``, centred; then for every
+    pair i < j in row-major order one uniform number and, where it is below ``p``, one U(0.5, 1.5) that times
+    ``mean_coupling`` is the coupling. The last ``n_outputs`` nodes are the outputs.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> pg.random_network(15, seed=42).n_edges
+    65
+    """
+    n = whole_number("n", n, 1, "random_network")
+    n_outputs = whole_number("n_outputs", n_outputs, 0, "random_network")
+    if n_outputs > n:
+        raise ValueError(f"random_network cannot make {n_outputs} outputs out of {n} oscillators.")
+    rng = np.random.default_rng(seed)
+    omega = rng.standard_normal(n) * spread
+    omega = omega - omega.mean()
+    edges, coupling = [], []
+    for i in range(n):
+        for j in range(i + 1, n):
+            if rng.random() < p:
+                edges.append((i, j))
+                coupling.append(mean_coupling * rng.uniform(0.5, 1.5))
+    options = {"outputs": tuple(range(n - n_outputs, n)), **options}
+    return Network(np.array(edges, dtype=np.int64), np.array(coupling), omega, **options)
+
+
+def complete(n: int, *, coupling: ArrayLike = 1.0, omega: ArrayLike | None = None, **options: Any) -> Network:
+    """Couple every oscillator to every other."""
+    n = whole_number("n", n, 1, "complete")
+    return _from_pairs(np.stack(np.triu_indices(n, k=1), axis=1), n, coupling, omega, options)
+
+
+def ring(n: int, *, coupling: ArrayLike = 1.0, omega: ArrayLike | None = None, **options: Any) -> Network:
+    """Couple each oscillator to the next, and the last to the first."""
+    n = whole_number("n", n, 3, "ring")
+    node = np.arange(n)
+    return _from_pairs(np.stack([node, (node + 1) % n], axis=1), n, coupling, omega, options)
+
+
+def grid(
+    rows: int,
+    columns: int,
+    *,
+    periodic: bool = False,
+    coupling: ArrayLike = 1.0,
+    omega: ArrayLike | None = None,
+    **options: Any,
+) -> Network:
+    """Couple nearest neighbours on a square lattice, node ``r * columns + c`` at row r, column c."""
+    rows = whole_number("rows", rows, 3 if periodic else 1, "grid")
+    columns = whole_number("columns", columns, 3 if periodic else 1, "grid")
+    node = np.arange(rows * columns).reshape(rows, columns)
+    pairs = [
+        np.stack([node[:, :-1].ravel(), node[:, 1:].ravel()], axis=1),
+        np.stack([node[:-1].ravel(), node[1:].ravel()], axis=1),
+    ]
+    if periodic:
+        pairs += [np.stack([node[:, -1], node[:, 0]], axis=1), np.stack([node[-1], node[0]], axis=1)]
+    return _from_pairs(np.concatenate(pairs), rows * columns, coupling, omega, options)
+
+
+def small_world(
+    n: int,
+    k: int = 4,
+    p: float = 0.1,
+    *,
+    coupling: ArrayLike = 1.0,
+    omega: ArrayLike | None = None,
+    seed: int | None = 0,
+    **options: Any,
+) -> Network:
+    """Build a connected Watts-Strogatz graph: a ring of k nearest neighbours, each edge rewired with probability p."""
+    import networkx as nx
+
+    n = whole_number("n", n, 3, "small_world")
+    k = whole_number("k", k, 2, "small_world")
+    if k >= n or not 0 <= p <= 1:
+        raise ValueError(f"small_world needs k < n and 0 <= p <= 1. Got n={n}, k={k}, p={p}.")
+    graph = nx.connected_watts_strogatz_graph(n, k, p, tries=1000, seed=seed)
+    return _from_pairs(np.array(graph.edges, dtype=np.int64), n, coupling, omega, options)
+
+
+def random_regular(
+    n: int,
+    degree: int = 3,
+    *,
+    coupling: ArrayLike = 1.0,
+    omega: ArrayLike | None = None,
+    seed: int | None = 0,
+    **options: Any,
+) -> Network:
+    """Build a random graph in which every oscillator has ``degree`` neighbours."""
+    import networkx as nx
+
+    n = whole_number("n", n, 2, "random_regular")
+    degree = whole_number("degree", degree, 1, "random_regular")
+    if degree >= n or (n * degree) % 2:
+        raise ValueError(f"random_regular needs degree < n and n * degree even. Got n={n}, degree={degree}.")
+    graph = nx.random_regular_graph(degree, n, seed=seed)
+    return _from_pairs(np.array(graph.edges, dtype=np.int64), n, coupling, omega, options)
+
+
+def from_matrix(matrix: Any, *, omega: ArrayLike | None = None, **options: Any) -> Network:
+    """Build a network from a coupling matrix, dense or scipy.sparse.
+
+    Parameters
+    ----------
+    matrix : array_like or scipy.sparse array, shape (N, N)
+        ``matrix[i, j]`` is the strength K_ij with which j acts on i. An exactly symmetric matrix gives
+        reciprocal coupling, any other a non-reciprocal network. The diagonal must be zero.
+    omega : array_like of float, shape (N,), optional
+        Natural frequencies, zero if left out.
+    **options
+        Passed on to `Network`.
+    """
+    if sparse.issparse(matrix):
+        values = sparse.csr_array(matrix)
+        values.sum_duplicates()
+        finite_array("matrix", values.data, "from_matrix")
+    else:
+        dense = finite_array("matrix", matrix, "from_matrix")
+        if dense.ndim != 2:
+            raise ValueError(f"The 'matrix' parameter of from_matrix must be square. Got shape {dense.shape}.")
+        values = sparse.csr_array(dense)
+    if values.shape[0] != values.shape[1]:
+        raise ValueError(f"The 'matrix' parameter of from_matrix must be square. Got shape {values.shape}.")
+    diagonal = values.diagonal()
+    if np.any(diagonal):
+        node = int(np.argmax(diagonal != 0))
+        raise ValueError(
+            f"Oscillator {node} is coupled to itself (matrix[{node}, {node}] = {diagonal[node]:g}). "
+            "Self-loops exert no force: set the diagonal to zero."
+        )
+    size = values.shape[0]
+    pattern = sparse.triu(abs(values) + abs(values).T, k=1).tocoo()
+    pattern.eliminate_zeros()
+    i, j = pattern.row.astype(np.int64), pattern.col.astype(np.int64)
+    forward, backward = _entries(values, i, j), _entries(values, j, i)
+    reverse = None if np.array_equal(forward, backward) else backward
+    frequencies = np.zeros(size) if omega is None else omega
+    return Network(np.stack([i, j], axis=1), forward, frequencies, coupling_reverse=reverse, **options)
+
+
+def from_networkx(graph: nx.Graph, *, weight: str = "weight", **options: Any) -> Network:
+    """Build a network from a NetworkX graph, keeping names, weights and attributes.
+
+    An undirected graph gives reciprocal coupling. In a directed graph an edge u -> v means that u acts on v.
+    Edges without a weight have strength 1. Node attributes ``omega``, ``field_strength`` and ``field_phase``
+    become the network's (0 where missing); all other node attributes are carried along. Graph attributes
+    named like fields of `Network` (``inputs``, ``outputs``, ``reference``, ...) are used, nodes by name;
+    ``options`` override them, nodes by number.
+
+    Examples
+    --------
+    >>> import networkx as nx, phasegrad as pg
+    >>> pg.from_networkx(nx.path_graph(3), outputs=[2])
+    Network(3 oscillators, 2 edges, 1 outputs, Sine(), node 0 held at phase 0)
+    """
+    if graph.is_multigraph():
+        raise ValueError("from_networkx takes a Graph or DiGraph. Got a multigraph: merge its parallel edges first.")
+    names = list(graph.nodes)
+    number = {name: k for k, name in enumerate(names)}
+    strengths: dict[tuple[int, int], float] = {}
+    for u, v, data in graph.edges(data=True):
+        strengths[number[v], number[u]] = data.get(weight, 1.0)
+        if not graph.is_directed():
+            strengths[number[u], number[v]] = data.get(weight, 1.0)
+    rows, columns = np.array(list(strengths), dtype=np.int64).reshape(-1, 2).T
+    values = finite_array(weight, list(strengths.values()), "from_networkx")
+    pairs = np.unique(np.sort(np.stack([rows, columns], axis=1), axis=1), axis=0)
+    table = sparse.csr_array((values, (rows, columns)), shape=(len(names), len(names)))
+    coupling = _entries(table, pairs[:, 0], pairs[:, 1])
+    reverse = _entries(table, pairs[:, 1], pairs[:, 0]) if graph.is_directed() else None
+
+    settings = {key: graph.graph[key] for key in _GRAPH_FIELDS if key in graph.graph}
+    for key in ("inputs", "outputs"):
+        if key in settings:
+            settings[key] = tuple(number[name] for name in settings[key])
+    if "reference" in settings:
+        settings["reference"] = number[settings["reference"]]
+    for key in _NODE_FIELDS:
+        if any(key in graph.nodes[name] for name in names):
+            settings[key] = np.array([graph.nodes[name].get(key, 0.0) for name in names], dtype=float)
+    others = [{k: v for k, v in graph.nodes[name].items() if k not in _NODE_FIELDS} for name in names]
+    settings["node_attributes"] = others if any(others) else None
+    settings["labels"] = None if names == list(range(len(names))) else names
+    settings = {"omega": np.zeros(len(names)), **settings, **options}
+    return Network(pairs, coupling, settings.pop("omega"), coupling_reverse=reverse, **settings)
+
+
+def to_networkx(network: Network) -> nx.Graph:
+    """Return the network as a NetworkX graph from which `from_networkx` makes the same network again.
+
+    Reciprocal networks become a Graph; others a DiGraph with an edge u -> v where u acts on v.
+    """
+    import networkx as nx
+
+    names = list(range(network.size)) if network.labels is None else list(network.labels)
+    graph: Any = nx.Graph() if network.reciprocal else nx.DiGraph()
+    for key in _GRAPH_FIELDS:
+        graph.graph[key] = getattr(network, key)
+    for key in ("inputs", "outputs"):
+        graph.graph[key] = tuple(names[k] for k in getattr(network, key))
+    graph.graph["reference"] = names[network.reference]
+    for k, name in enumerate(names):
+        attributes = {} if network.node_attributes is None else dict(network.node_attributes[k])
+        for key in _NODE_FIELDS:
+            values = getattr(network, key)
+            if values is not None:
+                attributes[key] = float(values[k])
+        graph.add_node(name, **attributes)
+    for e, (i, j) in enumerate(network.edges):
+        if network.coupling_reverse is None:
+            graph.add_edge(names[i], names[j], weight=float(network.coupling[e]))
+        else:
+            graph.add_edge(names[j], names[i], weight=float(network.coupling[e]))
+            graph.add_edge(names[i], names[j], weight=float(network.coupling_reverse[e]))
+    return graph
+
+
+def _from_pairs(pairs: Any, n: int, coupling: ArrayLike, omega: ArrayLike | None, options: dict[str, Any]) -> Network:
+    """Put the pairs into stored order first, so that an array of couplings means ``network.edges``."""
+    pairs = np.unique(np.sort(pairs, axis=1), axis=0)
+    return Network(pairs, coupling, np.zeros(n) if omega is None else omega, **options)
+
+
+def _entries(matrix: Any, rows: Any, columns: Any) -> Any:
+    if rows.size == 0:
+        return np.zeros(0)
+    picked = matrix[rows, columns]
+    return np.asarray(picked.todense() if sparse.issparse(picked) else picked).ravel()

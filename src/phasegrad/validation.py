@@ -1,0 +1,109 @@
+"""How arguments are checked: one form of error for every wrong value.
+
+Every message says what was given, what is allowed and, where it is not obvious, what to do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+
+def frozen_array(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a read-only view of ``array``."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def finite_array(name: str, value: ArrayLike, owner: str) -> FloatArray:
+    """Return ``value`` as a float64 array, refusing NaN, infinity and what is not numeric."""
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"The '{name}' parameter of {owner} must be an array of real numbers. Got {value!r:.80} instead."
+        ) from None
+    if not np.all(np.isfinite(array)):
+        where = np.argwhere(~np.isfinite(np.atleast_1d(array)))[0]
+        bad = np.atleast_1d(array)[tuple(where)]
+        place = ", ".join(str(int(k)) for k in where)
+        raise ValueError(f"The '{name}' parameter of {owner} must be finite. Got {bad} at index [{place}].")
+    return array
+
+
+def shaped_array(name: str, value: ArrayLike, shape: tuple[int, ...], owner: str) -> FloatArray:
+    """Return ``value`` as a finite array of exactly ``shape``; a scalar is spread over it."""
+    array = finite_array(name, value, owner)
+    if array.ndim == 0:
+        return np.full(shape, float(array))
+    if array.shape != shape:
+        raise ValueError(f"The '{name}' parameter of {owner} must have shape {shape}. Got shape {array.shape}.")
+    return array.copy()
+
+
+def last_axis_array(name: str, value: ArrayLike, width: int, meaning: str, owner: str) -> FloatArray:
+    """Return ``value`` as a finite array whose last axis has ``width`` entries."""
+    array = finite_array(name, value, owner)
+    if array.ndim == 0 or array.shape[-1] != width:
+        raise ValueError(
+            f"The '{name}' parameter of {owner} must have a last axis of length {width} ({meaning}). "
+            f"Got shape {array.shape}."
+        )
+    return array
+
+
+def positive_float(name: str, value: Any, owner: str) -> float:
+    """Return ``value`` as a float greater than zero."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not (math.isfinite(number) and number > 0):
+        raise ValueError(f"The '{name}' parameter of {owner} must be a float greater than 0. Got {value!r} instead.")
+    return number
+
+
+def whole_number(name: str, value: Any, minimum: int, owner: str) -> int:
+    """Return ``value`` as an int of at least ``minimum``."""
+    is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not is_whole or value < minimum:
+        raise ValueError(
+            f"The '{name}' parameter of {owner} must be a whole number of at least {minimum}. Got {value!r} instead."
+        )
+    return int(value)
+
+
+def choice(name: str, value: Any, allowed: Iterable[str], owner: str) -> str:
+    """Return ``value`` if it is one of ``allowed``."""
+    options = list(allowed)
+    if value not in options:
+        listed = ", ".join(repr(option) for option in options)
+        raise ValueError(f"The '{name}' parameter of {owner} must be one of {listed}. Got {value!r} instead.")
+    return str(value)
+
+
+def node_tuple(name: str, value: Any, size: int, owner: str) -> tuple[int, ...]:
+    """Return ``value`` as a tuple of distinct node numbers below ``size``."""
+    array = np.asarray(value)
+    if array.size == 0:
+        return ()
+    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
+        raise ValueError(f"The '{name}' parameter of {owner} must be a list of node numbers. Got {value!r} instead.")
+    nodes = tuple(int(node) for node in array)
+    outside = [node for node in nodes if not 0 <= node < size]
+    if outside:
+        raise ValueError(
+            f"The '{name}' parameter of {owner} names node {outside[0]}, but the network has nodes 0 to {size - 1}."
+        )
+    if len(set(nodes)) != len(nodes):
+        raise ValueError(f"The '{name}' parameter of {owner} names a node twice. Got {nodes}.")
+    return nodes
