@@ -1,0 +1,1 @@
+"""Reports: what studies found, as tables, figures and files."""
