@@ -83,15 +83,18 @@ class Pull:
 
     def force(self, phases: Array) -> Array:
         """Return the force on the nudged nodes, (B, M)."""
-        return self.beta * self.cost.force(phases[:, self.nodes], self.target)
+        return self.beta * self.cost.force(self._outputs(phases), self.target)
 
     def energy(self, phases: Array) -> Array:
         """Return the energy of the nudge, (B,)."""
-        return self.beta[:, 0] * self.cost.cost(phases[:, self.nodes], self.target)
+        return self.beta[:, 0] * self.cost.cost(self._outputs(phases), self.target)
 
     def hessian(self, phases: Array) -> Array:
         """Return the second derivative of that energy, (B, M, M)."""
-        return self.beta[:, :, None] * self.cost.hessian(phases[:, self.nodes], self.target)
+        return self.beta[:, :, None] * self.cost.hessian(self._outputs(phases), self.target)
+
+    def _outputs(self, phases: Array) -> Array:
+        return np.take(phases, self.nodes, axis=1)
 
 
 @dataclass(frozen=True)
@@ -125,6 +128,15 @@ class System:
         """Whether the nudge, and so the equilibrium, is complex."""
         return self.pull is not None and np.iscomplexobj(self.pull.beta)
 
+    @property
+    def eigenvalue_rounding(self) -> float:
+        """Eigenvalues of the Laplacian below this may be rounding: of its weights, and of any factorisation.
+
+        Twice the largest total coupling, times the slope of the interaction, bounds the norm of the Laplacian.
+        """
+        strongest = float(np.max(self.network.total_coupling, initial=0.0)) * self.network.interaction.steepness
+        return 4 * self.network.free.size * float(np.finfo(float).eps) * 2 * strongest
+
     def replace(self, **changes: Any) -> System:
         """Return a copy with some fields changed."""
         return dataclasses.replace(self, **changes)
@@ -155,8 +167,9 @@ class System:
 
     def angles(self, phases: Array) -> Array:
         """Return theta_j - theta_i of every edge, (B, E)."""
+        # np.take keeps each sample's row contiguous, so that sums over it round alike in every batch.
         i, j = self.network.edges.T
-        return phases[:, j] - phases[:, i]
+        return np.take(phases, j, axis=1) - np.take(phases, i, axis=1)
 
     def force(self, phases: Array) -> Array:
         """Return the force on every oscillator, (B, N); on a held one it is what the holder must balance."""
@@ -230,8 +243,10 @@ class System:
         capacity = self._at_ends(*strongest)
         if self.field_strength is not None:
             capacity = capacity + np.abs(self.field_strength)
-        excess = np.abs(self.omega) - network.interaction.bound * capacity * (1 + 1e-12)
-        excess = np.where(excess > 1e-12, excess, -np.inf) + np.zeros_like(self.omega)
+        capacity = network.interaction.bound * capacity
+        excess = np.abs(self.omega) - capacity
+        rounding = 1e-12 * (capacity + np.max(np.abs(self.omega), axis=1, keepdims=True, initial=0.0))
+        excess = np.where(excess > rounding, excess, -np.inf)
         if self.pull is not None:
             excess[:, self.pull.nodes] = -np.inf
         if network.clamps_inputs or not network.reciprocal or self.pull is not None:
@@ -250,6 +265,10 @@ class System:
 
 def build_system(network: Network, inputs: ArrayLike | None, nudge: Nudge | None) -> tuple[System, Shape]:
     """Return the flat system of a batch of inputs and targets, and the batch shape they broadcast to."""
+    if not isinstance(network, Network):
+        raise TypeError(f"Expected a Network. Got {type(network).__name__}.")
+    if nudge is not None and not (isinstance(nudge, Nudge) and callable(getattr(nudge.objective, "force", None))):
+        raise TypeError(f"The 'nudge' parameter must be a Nudge(objective, target, beta). Got {nudge!r}.")
     data = _checked_inputs(network, inputs)
     shape: Shape = () if data is None else data.shape[:-1]
     target = None
@@ -266,7 +285,7 @@ def build_system(network: Network, inputs: ArrayLike | None, nudge: Nudge | None
     batch = int(np.prod(shape, dtype=np.int64))
 
     omega = np.broadcast_to(network.omega, (batch, network.size)).copy()
-    rows = None if data is None else np.broadcast_to(data, (*shape, data.shape[-1])).reshape(batch, -1)
+    rows = None if data is None else np.broadcast_to(data, (*shape, data.shape[-1])).reshape(batch, data.shape[-1])
     held_phases = np.zeros((batch, network.held.size))
     if rows is not None and network.clamps_inputs:
         held_phases = network.input_scale * rows
@@ -285,7 +304,7 @@ def build_system(network: Network, inputs: ArrayLike | None, nudge: Nudge | None
     )
     if nudge is not None and target is not None:
         beta = np.asarray(nudge.beta)
-        if beta.ndim or not np.isfinite(beta) or beta == 0:
+        if beta.ndim or beta.dtype.kind not in "iufc" or not np.isfinite(beta) or beta == 0:
             raise ValueError(f"The 'beta' parameter of Nudge must be a finite number other than 0. Got {nudge.beta!r}.")
         nodes = np.asarray(nudge.objective.nodes(network), dtype=np.int64)
         goals = np.broadcast_to(target, (*shape, target.shape[-1])).reshape(batch, target.shape[-1])
@@ -346,7 +365,12 @@ def _at_phases(
 ) -> tuple[System, FloatArray, Shape]:
     array = last_axis_array("phases", phases, network.size, "one phase per oscillator", owner)
     system, own = build_system(network, inputs, None)
-    shape = np.broadcast_shapes(own, array.shape[:-1])
+    try:
+        shape = np.broadcast_shapes(own, array.shape[:-1])
+    except ValueError:
+        raise ValueError(
+            f"Inputs of batch shape {own} and phases of batch shape {array.shape[:-1]} do not go together."
+        ) from None
     rows = np.broadcast_to(array, (*shape, network.size)).reshape(-1, network.size)
     samples = np.broadcast_to(np.arange(system.batch).reshape(own), shape).ravel()
     return system.take(samples), rows, shape

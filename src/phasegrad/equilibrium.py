@@ -18,15 +18,17 @@ from phasegrad.dynamics import Nudge, Shape, System, build_system, energy, wrapp
 from phasegrad.network import Network
 from phasegrad.solvers import GradientFlow, GuardedNewton, Solution, Solver
 from phasegrad.solvers.contract import residual
-from phasegrad.solvers.linear import chunks, is_positive_definite, smallest_real_part
+from phasegrad.solvers.linear import chunks, is_positive_definite, on_one_blas_thread, smallest_real_part
 from phasegrad.validation import (
     BoolArray,
     FloatArray,
     IntArray,
     choice,
+    finite_array,
     frozen_array,
     last_axis_array,
     positive_float,
+    random_stream,
     whole_number,
 )
 
@@ -169,6 +171,7 @@ class Equilibria:
         return "\n".join(lines)
 
 
+@on_one_blas_thread
 def find_equilibrium(
     network: Network,
     inputs: ArrayLike | None = None,
@@ -193,9 +196,10 @@ def find_equilibrium(
         Where to begin: at zero (default), at given phases (a warm start), or at uniformly random ones.
     solver : {"auto", "newton", "flow"} or Solver
         "newton" is guarded Newton; "flow" follows the physical dynamics and finishes with Newton. "auto" takes
-        Newton, except from a random start without an energy, where only the dynamics lead somewhere stable.
+        Newton and, without an energy to descend, follows the dynamics where Newton found nothing stable.
     tolerance : float
-        The residual to reach. It is raised to the rounding error of the forces where that is larger.
+        The residual to reach: absolute, or relative to the forces where all of them are weaker than 1. It is raised
+        to the rounding error of the forces where that is larger.
     eigenvalue : bool
         Whether to compute the smallest eigenvalue of the reduced Laplacian, the distance to instability.
     seed : int or None
@@ -213,19 +217,19 @@ def find_equilibrium(
     >>> equilibrium.stable.tolist(), equilibrium.phases.shape
     ([True, True], (2, 9))
     """
-    _refuse_huge(network)
     tolerance = positive_float("tolerance", tolerance, "find_equilibrium")
     system, shape = build_system(network, inputs, nudge)
+    _refuse_huge(network)
     system, shape, first = _with_start(system, shape, start, seed)
-    limits = tolerance_of(system, tolerance)
+    phases = system.place(first)
+    limits = tolerance_of(system, tolerance, phases)
     excess = system.locking_excess()
     locked_out = np.any(excess > 0, axis=1)
     solved = np.flatnonzero(~locked_out)
-    phases = system.place(first)
     steps = np.zeros(system.batch, dtype=np.int64)
     left = residual(system, system.force(phases))
     if solved.size:
-        chosen = _choose(solver, system, start)
+        chosen = _choose(solver, system)
         part = system.take(solved)
         solution = chosen.solve(part, phases[solved], limits[solved])
         if isinstance(start, str) and start == "random":
@@ -271,10 +275,13 @@ def find_equilibria(
     [-1, 0, 1]
     """
     starts = whole_number("starts", starts, 1, "find_equilibria")
-    if inputs is not None and np.ndim(inputs) != 1:
-        raise ValueError(f"find_equilibria takes one sample of inputs, shape (n_in,). Got shape {np.shape(inputs)}.")
+    many = None
+    if inputs is not None:
+        sample = finite_array("inputs", inputs, "find_equilibria")
+        if sample.ndim != 1:
+            raise ValueError(f"find_equilibria takes one sample of inputs, shape (n_in,). Got shape {sample.shape}.")
+        many = np.broadcast_to(sample, (starts, sample.size))
     first = _random_phases(starts, network.size, seed)
-    many = None if inputs is None else np.broadcast_to(np.asarray(inputs, float), (starts, np.size(inputs)))
     found = find_equilibrium(network, many, start=first, solver=solver, tolerance=tolerance)
     stable = wrapped(found.phases[found.stable])
     members = _group(stable)
@@ -293,11 +300,19 @@ def find_equilibria(
     )
 
 
-def tolerance_of(system: System, tolerance: float) -> FloatArray:
-    """Return the residual that counts as zero, (B,): the tolerance, or the forces' rounding error if larger."""
-    strongest = float(np.max(system.network.total_coupling, initial=0.0)) * system.network.interaction.bound
-    magnitude = strongest + np.max(np.abs(system.omega), axis=1, initial=0.0)
-    return np.maximum(tolerance, _ROUNDING * magnitude)
+def tolerance_of(system: System, tolerance: float, phases: Array) -> FloatArray:
+    """Return the residual that counts as zero near ``phases``, (B,).
+
+    That is the tolerance, taken relative to the forces where all of them are weaker than 1, or the rounding error of
+    the forces if that is larger: of their terms, and of the phases they are computed from.
+    """
+    interaction = system.network.interaction
+    strongest = float(np.max(system.network.total_coupling, initial=0.0))
+    forces = strongest * interaction.bound + np.max(np.abs(system.omega), axis=1, initial=0.0)
+    rounded = forces + strongest * interaction.steepness * np.max(np.abs(phases), axis=1, initial=0.0)
+    if system.pull is not None:
+        rounded = rounded + np.max(np.abs(system.pull.force(phases)), axis=1, initial=0.0)
+    return np.maximum(tolerance * np.minimum(1.0, forces), _ROUNDING * rounded)
 
 
 def _certify(
@@ -351,10 +366,9 @@ def _stability(system: System, phases: Array, eigenvalue: bool) -> tuple[BoolArr
     if eigenvalue or not symmetric:
         smallest = smallest_real_part(matrices, symmetric=symmetric)
     if symmetric:
-        return is_positive_definite(matrices), smallest
+        return is_positive_definite(matrices, system.eigenvalue_rounding), smallest
     assert smallest is not None
-    norm = np.max(np.sum(np.abs(matrices), axis=2), axis=1, initial=0.0)
-    return smallest > 4 * matrices.shape[-1] * np.finfo(float).eps * norm, smallest
+    return smallest > system.eigenvalue_rounding, smallest
 
 
 def _refuse_huge(network: Network) -> None:
@@ -374,10 +388,7 @@ def _with_start(
         kind = choice("start", start or "zero", ("zero", "random"), "find_equilibrium")
         batch = system.batch
         return system, shape, np.zeros((batch, size)) if kind == "zero" else _random_phases(batch, size, seed)
-    if np.iscomplexobj(start):
-        first = np.asarray(start)
-    else:
-        first = last_axis_array("start", start, size, "one phase per oscillator", "find_equilibrium")
+    first = last_axis_array("start", start, size, "one phase per oscillator", "find_equilibrium")
     try:
         joint = np.broadcast_shapes(shape, first.shape[:-1])
     except ValueError:
@@ -389,17 +400,47 @@ def _with_start(
 
 
 def _random_phases(batch: int, size: int, seed: int | None) -> FloatArray:
-    return np.random.default_rng(seed).uniform(-np.pi, np.pi, (batch, size))
+    return random_stream(seed, "find_equilibrium").uniform(-np.pi, np.pi, (batch, size))
 
 
-def _choose(solver: str | Solver, system: System, start: ArrayLike | str | None) -> Solver:
+def _choose(solver: str | Solver, system: System) -> Solver:
     if not isinstance(solver, str):
+        if isinstance(solver, type) or not callable(getattr(solver, "solve", None)):
+            raise TypeError(
+                "The 'solver' parameter of find_equilibrium must be a name or an object with a solve method, such as "
+                f"GuardedNewton(). Got {solver!r}."
+            )
         return solver
     choice("solver", solver, _SOLVERS, "find_equilibrium")
-    random_start = isinstance(start, str) and start == "random"
-    if solver == "flow" or (solver == "auto" and random_start and not system.has_energy):
+    if solver == "flow":
         return GradientFlow()
+    if solver == "auto" and not system.has_energy and not system.is_complex:
+        return _NewtonThenFlow()
     return GuardedNewton()
+
+
+class _NewtonThenFlow:
+    """Newton on the norm of the force knows no descent: what it leaves unstable, the dynamics may settle."""
+
+    def solve(self, system: System, start: Array, tolerance: FloatArray) -> Solution:
+        found = GuardedNewton(max_steps=50).solve(system, start, tolerance)
+        rows = np.flatnonzero(~self._settled(system, found, tolerance))
+        if rows.size:
+            part, limits = system.take(rows), tolerance[rows]
+            flowed = GradientFlow().solve(part, start[rows], limits)
+            better = self._settled(part, flowed, limits) | (found.residual[rows] > limits)
+            found.phases[rows[better]] = flowed.phases[better]
+            found.residual[rows[better]] = flowed.residual[better]
+            found.steps[rows] += flowed.steps
+        return found
+
+    @staticmethod
+    def _settled(system: System, solution: Solution, tolerance: FloatArray) -> BoolArray:
+        settled = solution.residual <= tolerance
+        for part in chunks(system.batch, system.network.free.size):
+            rows = np.arange(part.start, part.stop)
+            settled[rows] &= _stability(system.take(rows), solution.phases[rows], False)[0]
+        return settled
 
 
 def _group(phases: FloatArray, distance: float = 1e-6) -> list[list[int]]:

@@ -57,26 +57,26 @@ class Interaction(ABC):
     def check(self) -> None:
         """Raise ValueError unless H is finite, odd and periodic, H' is its derivative and V its potential."""
         name = type(self).__name__
-        phi = np.linspace(0.05, 3.1, 62)
+        phi = np.linspace(0.0, np.pi, 65)
         value, slope = np.asarray(self.value(phi)), np.asarray(self.derivative(phi))
         if value.shape != phi.shape or not np.all(np.isfinite(value)):
             raise ValueError(f"{name}.value must map an array of angles to finite values of the same shape.")
         scale = max(1.0, float(np.max(np.abs(value))))
         oddness = np.abs(value + self.value(-phi))
-        if np.max(oddness) > 1e-9 * scale:
+        if not np.max(oddness) <= 1e-9 * scale:
             worst = float(phi[np.argmax(oddness)])
             raise ValueError(
                 f"{name} is not odd: H({worst:.3f}) + H(-{worst:.3f}) = {np.max(oddness):.3g}, it must be 0. "
                 "The phase-gradient identity holds for odd coupling functions only."
             )
-        if np.max(np.abs(value - self.value(phi + 2 * np.pi))) > 1e-8 * scale:
+        if not np.max(np.abs(value - self.value(phi + 2 * np.pi))) <= 1e-8 * scale:
             raise ValueError(f"{name} is not 2 pi-periodic: H(phi + 2 pi) differs from H(phi).")
         step = 1e-5
         numeric = (self.value(phi + step) - self.value(phi - step)) / (2 * step)
-        if np.max(np.abs(numeric - slope)) > 1e-5 * max(1.0, float(np.max(np.abs(slope)))):
+        if not np.max(np.abs(numeric - slope)) <= 1e-5 * max(1.0, float(np.max(np.abs(slope)))):
             raise ValueError(f"{name}.derivative is not the derivative of {name}.value.")
         numeric = (self.potential(phi + step) - self.potential(phi - step)) / (2 * step)
-        if np.max(np.abs(numeric - value)) > 1e-5 * scale:
+        if not np.max(np.abs(numeric - value)) <= 1e-5 * scale:
             raise ValueError(f"{name}.potential must have {name}.value as its derivative.")
 
 

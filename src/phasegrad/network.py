@@ -11,7 +11,7 @@ and phase psi. A `Network` is a frozen value over read-only arrays; `Network.rep
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -29,9 +29,11 @@ from phasegrad.validation import (
     choice,
     finite_array,
     frozen_array,
+    node_numbers,
     node_tuple,
     positive_float,
     shaped_array,
+    whole_number,
 )
 
 INPUT_MODES = ("frequency", "phase")
@@ -288,7 +290,10 @@ class Network:
         self._set("input_scale", positive_float("input_scale", self.input_scale, "Network"))
         self._set("inputs", node_tuple("inputs", self.inputs, self.size, "Network"))
         self._set("outputs", node_tuple("outputs", self.outputs, self.size, "Network"))
-        self._set("reference", node_tuple("reference", [self.reference], self.size, "Network")[0])
+        reference = whole_number("reference", self.reference, 0, "Network")
+        self._set("reference", node_tuple("reference", [reference], self.size, "Network")[0])
+        if not isinstance(self.signed, (bool, np.bool_)):
+            raise TypeError(f"The 'signed' parameter of Network must be True or False. Got {self.signed!r}.")
         if self.clamps_inputs and set(self.inputs) & set(self.outputs):
             node = min(set(self.inputs) & set(self.outputs))
             raise ValueError(f"Node {node} is an output and a clamped input. A clamped oscillator cannot answer.")
@@ -302,11 +307,15 @@ class Network:
         given = getattr(self, name)
         if given is None:
             return
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise TypeError(f"The '{name}' parameter of Network must be a list. Got {given!r}.")
         values = tuple(given)
         if len(values) != self.size:
             raise ValueError(
                 f"The '{name}' parameter of Network must have one entry per oscillator, {self.size}. Got {len(values)}."
             )
+        if name == "labels" and not all(isinstance(value, Hashable) for value in values):
+            raise TypeError("The 'labels' parameter of Network must hold hashable names, such as strings or numbers.")
         if name == "labels" and len(set(values)) != self.size:
             raise ValueError("The 'labels' parameter of Network names two oscillators alike.")
         self._set(name, values)
@@ -338,10 +347,9 @@ class Network:
     def _influence(self) -> sparse.csr_array:
         """Sparse matrix with an entry [j, i] where j acts on i."""
         i, j = self.edges[:, 0], self.edges[:, 1]
-        forward = np.ones(self.n_edges, dtype=bool)
-        backward = forward
+        forward = backward = self.coupling != 0
         if self.coupling_reverse is not None:
-            forward, backward = self.coupling != 0, self.coupling_reverse != 0
+            backward = self.coupling_reverse != 0
         source = np.concatenate([j[forward], i[backward]])
         sink = np.concatenate([i[forward], j[backward]])
         return sparse.csr_array((np.ones(source.size), (source, sink)), shape=(self.size, self.size))
@@ -361,7 +369,7 @@ class Network:
 
 
 def _checked_edges(value: ArrayLike, size: int) -> IntArray:
-    edges = np.asarray(value)
+    edges = node_numbers(value)
     if edges.size == 0:
         return np.empty((0, 2), dtype=np.int64)
     if edges.ndim != 2 or edges.shape[1] != 2 or not np.issubdtype(edges.dtype, np.integer):

@@ -6,6 +6,7 @@ applies to them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,8 +40,12 @@ class PhaseTargets:
     outputs: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        if self.outputs is not None:
-            object.__setattr__(self, "outputs", tuple(int(node) for node in self.outputs))
+        if self.outputs is None:
+            return
+        given: Any = self.outputs
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise TypeError(f"The 'outputs' parameter of PhaseTargets must be a list of node numbers. Got {given!r}.")
+        object.__setattr__(self, "outputs", tuple(given))
 
     def nodes(self, network: Network) -> tuple[int, ...]:
         """Nodes whose phases the cost reads."""

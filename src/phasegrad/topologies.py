@@ -6,6 +6,8 @@ gives the same network as in the published protocol.
 
 from __future__ import annotations
 
+import math
+import random
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,12 +15,20 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from phasegrad.network import Network
-from phasegrad.validation import finite_array, positive_float, whole_number
+from phasegrad.validation import (
+    finite_array,
+    float_between,
+    positive_float,
+    random_stream,
+    shaped_array,
+    whole_number,
+)
 
 if TYPE_CHECKING:
     import networkx as nx
 
 _GRAPH_FIELDS = ("inputs", "outputs", "reference", "input_mode", "input_scale", "interaction", "signed")
+_TRIES = 1000
 _NODE_FIELDS = ("omega", "field_strength", "field_phase")
 
 
@@ -57,8 +67,8 @@ def layered(
     n_in = whole_number("n_in", n_in, 1, "layered")
     n_hidden = whole_number("n_hidden", n_hidden, 1, "layered")
     n_out = whole_number("n_out", n_out, 1, "layered")
-    positive_float("coupling_scale", coupling_scale, "layered")
-    rng = np.random.default_rng(seed)
+    coupling_scale = positive_float("coupling_scale", coupling_scale, "layered")
+    rng = random_stream(seed, "layered")
     size = n_in + n_hidden + n_out
     hidden = range(n_in, n_in + n_hidden)
     outputs = range(n_in + n_hidden, size)
@@ -79,7 +89,7 @@ def random_network(
     mean_coupling: float = 5.0,
     spread: float = 0.3,
     p: float = 0.6,
-    n_outputs: int = 2,
+    n_outputs: int | None = None,
     seed: int | None = 0,
     **options: Any,
 ) -> Network:
@@ -87,19 +97,22 @@ def random_network(
 
     Draws from ``numpy.random.default_rng(seed)``: n standard normals times ``spread``, centred; then for every
     pair i < j in row-major order one uniform number and, where it is below ``p``, one U(0.5, 1.5) that times
-    ``mean_coupling`` is the coupling. The last ``n_outputs`` nodes are the outputs.
+    ``mean_coupling`` is the coupling. The last ``n_outputs`` nodes are the outputs, two unless told otherwise.
 
     Examples
     --------
     >>> import phasegrad as pg
     >>> pg.random_network(15, seed=42).n_edges
-    65
+    68
     """
     n = whole_number("n", n, 1, "random_network")
-    n_outputs = whole_number("n_outputs", n_outputs, 0, "random_network")
+    n_outputs = min(2, n - 1) if n_outputs is None else whole_number("n_outputs", n_outputs, 0, "random_network")
     if n_outputs > n:
         raise ValueError(f"random_network cannot make {n_outputs} outputs out of {n} oscillators.")
-    rng = np.random.default_rng(seed)
+    mean_coupling = positive_float("mean_coupling", mean_coupling, "random_network")
+    spread = float_between("spread", spread, 0, math.inf, "random_network")
+    p = float_between("p", p, 0, 1, "random_network")
+    rng = random_stream(seed, "random_network")
     omega = rng.standard_normal(n) * spread
     omega = omega - omega.mean()
     edges, coupling = [], []
@@ -162,9 +175,11 @@ def small_world(
 
     n = whole_number("n", n, 3, "small_world")
     k = whole_number("k", k, 2, "small_world")
-    if k >= n or not 0 <= p <= 1:
-        raise ValueError(f"small_world needs k < n and 0 <= p <= 1. Got n={n}, k={k}, p={p}.")
-    graph = nx.connected_watts_strogatz_graph(n, k, p, tries=1000, seed=seed)
+    p = float_between("p", p, 0, 1, "small_world")
+    if k >= n:
+        raise ValueError(f"small_world needs k < n. Got n={n}, k={k}.")
+    random_stream(seed, "small_world")
+    graph = nx.connected_watts_strogatz_graph(n, k, p, tries=_TRIES, seed=seed)
     return _from_pairs(np.array(graph.edges, dtype=np.int64), n, coupling, omega, options)
 
 
@@ -177,14 +192,19 @@ def random_regular(
     seed: int | None = 0,
     **options: Any,
 ) -> Network:
-    """Build a random graph in which every oscillator has ``degree`` neighbours."""
+    """Build a random graph in which every oscillator has ``degree`` neighbours, drawn anew until it is connected."""
     import networkx as nx
 
     n = whole_number("n", n, 2, "random_regular")
     degree = whole_number("degree", degree, 1, "random_regular")
     if degree >= n or (n * degree) % 2:
         raise ValueError(f"random_regular needs degree < n and n * degree even. Got n={n}, degree={degree}.")
-    graph = nx.random_regular_graph(degree, n, seed=seed)
+    random_stream(seed, "random_regular")
+    stream = random.Random(seed)
+    for _ in range(_TRIES):
+        graph = nx.random_regular_graph(degree, n, seed=stream)
+        if nx.is_connected(graph):
+            break
     return _from_pairs(np.array(graph.edges, dtype=np.int64), n, coupling, omega, options)
 
 
@@ -201,17 +221,13 @@ def from_matrix(matrix: Any, *, omega: ArrayLike | None = None, **options: Any) 
     **options
         Passed on to `Network`.
     """
+    given: Any = matrix if sparse.issparse(matrix) else finite_array("matrix", matrix, "from_matrix")
+    if given.ndim != 2 or given.shape[0] != given.shape[1]:
+        raise ValueError(f"The 'matrix' parameter of from_matrix must be square. Got shape {given.shape}.")
     if sparse.issparse(matrix):
-        values = sparse.csr_array(matrix)
-        values.sum_duplicates()
-        finite_array("matrix", values.data, "from_matrix")
-    else:
-        dense = finite_array("matrix", matrix, "from_matrix")
-        if dense.ndim != 2:
-            raise ValueError(f"The 'matrix' parameter of from_matrix must be square. Got shape {dense.shape}.")
-        values = sparse.csr_array(dense)
-    if values.shape[0] != values.shape[1]:
-        raise ValueError(f"The 'matrix' parameter of from_matrix must be square. Got shape {values.shape}.")
+        finite_array("matrix", given.tocoo().data, "from_matrix")
+    values = sparse.csr_array(given, dtype=np.float64)
+    values.sum_duplicates()
     diagonal = values.diagonal()
     if np.any(diagonal):
         node = int(np.argmax(diagonal != 0))
@@ -244,6 +260,8 @@ def from_networkx(graph: nx.Graph, *, weight: str = "weight", **options: Any) ->
     >>> pg.from_networkx(nx.path_graph(3), outputs=[2])
     Network(3 oscillators, 2 edges, 1 outputs, Sine(), node 0 held at phase 0)
     """
+    if not callable(getattr(graph, "is_multigraph", None)):
+        raise TypeError(f"from_networkx takes a NetworkX Graph or DiGraph. Got {type(graph).__name__}.")
     if graph.is_multigraph():
         raise ValueError("from_networkx takes a Graph or DiGraph. Got a multigraph: merge its parallel edges first.")
     names = list(graph.nodes)
@@ -254,21 +272,20 @@ def from_networkx(graph: nx.Graph, *, weight: str = "weight", **options: Any) ->
         if not graph.is_directed():
             strengths[number[u], number[v]] = data.get(weight, 1.0)
     rows, columns = np.array(list(strengths), dtype=np.int64).reshape(-1, 2).T
-    values = finite_array(weight, list(strengths.values()), "from_networkx")
+    weights = finite_array(weight, list(strengths.values()), "from_networkx")
     pairs = np.unique(np.sort(np.stack([rows, columns], axis=1), axis=1), axis=0)
-    table = sparse.csr_array((values, (rows, columns)), shape=(len(names), len(names)))
+    table = sparse.csr_array((weights, (rows, columns)), shape=(len(names), len(names)))
     coupling = _entries(table, pairs[:, 0], pairs[:, 1])
     reverse = _entries(table, pairs[:, 1], pairs[:, 0]) if graph.is_directed() else None
 
     settings = {key: graph.graph[key] for key in _GRAPH_FIELDS if key in graph.graph}
-    for key in ("inputs", "outputs"):
+    for key in ("inputs", "outputs", "reference"):
         if key in settings:
-            settings[key] = tuple(number[name] for name in settings[key])
-    if "reference" in settings:
-        settings["reference"] = number[settings["reference"]]
+            settings[key] = _numbers_of(settings[key], number, key)
     for key in _NODE_FIELDS:
         if any(key in graph.nodes[name] for name in names):
-            settings[key] = np.array([graph.nodes[name].get(key, 0.0) for name in names], dtype=float)
+            values = [graph.nodes[name].get(key, 0.0) for name in names]
+            settings[key] = finite_array(key, values, "from_networkx")
     others = [{k: v for k, v in graph.nodes[name].items() if k not in _NODE_FIELDS} for name in names]
     settings["node_attributes"] = others if any(others) else None
     settings["labels"] = None if names == list(range(len(names))) else names
@@ -306,10 +323,19 @@ def to_networkx(network: Network) -> nx.Graph:
     return graph
 
 
+def _numbers_of(given: Any, number: dict[Any, int], key: str) -> Any:
+    """Return node names of a graph attribute as node numbers."""
+    try:
+        return number[given] if key == "reference" else tuple(number[name] for name in given)
+    except (KeyError, TypeError):
+        raise ValueError(f"The graph attribute {key!r} is {given!r}, which does not name nodes of the graph.") from None
+
+
 def _from_pairs(pairs: Any, n: int, coupling: ArrayLike, omega: ArrayLike | None, options: dict[str, Any]) -> Network:
     """Put the pairs into stored order first, so that an array of couplings means ``network.edges``."""
     pairs = np.unique(np.sort(pairs, axis=1), axis=0)
-    return Network(pairs, coupling, np.zeros(n) if omega is None else omega, **options)
+    frequencies = shaped_array("omega", 0.0 if omega is None else omega, (n,), f"a network of {n} oscillators")
+    return Network(pairs, coupling, frequencies, **options)
 
 
 def _entries(matrix: Any, rows: Any, columns: Any) -> Any:

@@ -27,7 +27,10 @@ def frozen_array(array: NDArray[Any]) -> NDArray[Any]:
 def finite_array(name: str, value: ArrayLike, owner: str) -> FloatArray:
     """Return ``value`` as a float64 array, refusing NaN, infinity and what is not numeric."""
     try:
-        array = np.asarray(value, dtype=np.float64)
+        given = np.asarray(value)
+        if given.dtype.kind not in "biufO":
+            raise TypeError
+        array = given.astype(np.float64)
     except (TypeError, ValueError):
         raise ValueError(
             f"The '{name}' parameter of {owner} must be an array of real numbers. Got {value!r:.80} instead."
@@ -63,13 +66,30 @@ def last_axis_array(name: str, value: ArrayLike, width: int, meaning: str, owner
 
 def positive_float(name: str, value: Any, owner: str) -> float:
     """Return ``value`` as a float greater than zero."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
+    number = _as_float(value)
     if not (math.isfinite(number) and number > 0):
         raise ValueError(f"The '{name}' parameter of {owner} must be a float greater than 0. Got {value!r} instead.")
     return number
+
+
+def float_between(name: str, value: Any, low: float, high: float, owner: str) -> float:
+    """Return ``value`` as a finite float from ``low`` to ``high``."""
+    number = _as_float(value)
+    if not (math.isfinite(number) and low <= number <= high):
+        raise ValueError(
+            f"The '{name}' parameter of {owner} must be a float from {low:g} to {high:g}. Got {value!r} instead."
+        )
+    return number
+
+
+def random_stream(seed: Any, owner: str) -> np.random.Generator:
+    """Return the random stream of a seed."""
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"The 'seed' parameter of {owner} must be a whole number of at least 0, or None. Got {seed!r} instead."
+        ) from None
 
 
 def whole_number(name: str, value: Any, minimum: int, owner: str) -> int:
@@ -85,16 +105,24 @@ def whole_number(name: str, value: Any, minimum: int, owner: str) -> int:
 def choice(name: str, value: Any, allowed: Iterable[str], owner: str) -> str:
     """Return ``value`` if it is one of ``allowed``."""
     options = list(allowed)
-    if value not in options:
+    if not isinstance(value, str) or value not in options:
         listed = ", ".join(repr(option) for option in options)
         raise ValueError(f"The '{name}' parameter of {owner} must be one of {listed}. Got {value!r} instead.")
     return str(value)
 
 
+def node_numbers(value: Any) -> NDArray[Any]:
+    """Return ``value`` as an array; one of objects, for the caller to refuse, where it is ragged."""
+    try:
+        return np.asarray(value)
+    except ValueError:
+        return np.empty((), dtype=object)
+
+
 def node_tuple(name: str, value: Any, size: int, owner: str) -> tuple[int, ...]:
     """Return ``value`` as a tuple of distinct node numbers below ``size``."""
-    array = np.asarray(value)
-    if array.size == 0:
+    array = node_numbers(value)
+    if array.size == 0 and array.ndim == 1:
         return ()
     if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
         raise ValueError(f"The '{name}' parameter of {owner} must be a list of node numbers. Got {value!r} instead.")
@@ -107,3 +135,12 @@ def node_tuple(name: str, value: Any, size: int, owner: str) -> tuple[int, ...]:
     if len(set(nodes)) != len(nodes):
         raise ValueError(f"The '{name}' parameter of {owner} names a node twice. Got {nodes}.")
     return nodes
+
+
+def _as_float(value: Any) -> float:
+    if isinstance(value, (str, bytes)):
+        return math.nan
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return math.nan

@@ -101,7 +101,9 @@ def check_gradients(
     """
     if wrt is None:
         wrt = PARAMETERS if network.field_strength is not None else PARAMETERS[:2]
-    wanted = METHODS if methods is None else tuple(methods)
+    wanted = METHODS if methods is None else (methods,) if isinstance(methods, str) else tuple(methods)
+    if not wanted:
+        raise ValueError("The 'methods' parameter of check_gradients must name at least one method.")
     for name in wanted:
         choice("methods", name, METHODS, "check_gradients")
     missing: tuple[str, ...] = ()

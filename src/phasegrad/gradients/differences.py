@@ -12,7 +12,8 @@ from phasegrad.dynamics import Cost, System
 from phasegrad.equilibrium import Equilibrium, tolerance_of
 from phasegrad.gradients.result import Gradient, Question, ask
 from phasegrad.network import Network
-from phasegrad.solvers import GuardedNewton
+from phasegrad.solvers import BranchNewton
+from phasegrad.solvers.linear import on_one_blas_thread
 from phasegrad.validation import BoolArray, FloatArray, positive_float
 
 Array = NDArray[Any]
@@ -20,6 +21,7 @@ Array = NDArray[Any]
 _ENTRIES_AT_ONCE = 2**22
 
 
+@on_one_blas_thread
 def finite_difference(
     network: Network,
     equilibrium: Equilibrium,
@@ -53,10 +55,11 @@ def finite_difference(
 
 def _differences(question: Question, name: str, step: float, ok: BoolArray) -> FloatArray:
     """Return the central differences by one array of parameters, (B, P), and mark samples that failed."""
-    system = question.system
+    samples = question.solvable
+    system = question.system.take(samples)
     batch = system.batch
     width = getattr(system, name).shape[1]
-    gradient = np.zeros((batch, width))
+    gradient = np.zeros((question.system.batch, width))
     columns = max(1, _ENTRIES_AT_ONCE // (2 * max(batch, 1) * max(width, question.network.size)))
     for first in range(0, width, columns):
         chosen = np.arange(first, min(first + columns, width))
@@ -64,11 +67,14 @@ def _differences(question: Question, name: str, step: float, ok: BoolArray) -> F
         for sign in (1.0, -1.0):
             rows = np.repeat(np.arange(batch), chosen.size)
             turned = _turned(question, system.take(rows), name, np.tile(chosen, batch), sign * step)
-            solution = GuardedNewton().solve(turned, question.phases[rows], tolerance_of(turned, 1e-12))
-            failed = solution.residual > tolerance_of(turned, 1e-9)
-            ok[rows[failed]] = False
-            costs.append(question.objective.cost(solution.phases[:, question.nodes], question.target[rows]))
-        gradient[:, chosen] = ((costs[0] - costs[1]) / (2 * step)).reshape(batch, chosen.size)
+            start = question.phases[samples[rows]]
+            limits = tolerance_of(turned, 1e-12, start)
+            solution = BranchNewton().solve(turned, start, limits)
+            ok[samples[rows[solution.residual > limits]]] = False
+            outputs = np.take(solution.phases, question.nodes, axis=1)
+            costs.append(question.objective.cost(outputs, question.target[samples[rows]]))
+        slopes = (costs[0] - costs[1]) / (2 * step)
+        gradient[samples[:, None], chosen] = slopes.reshape(batch, chosen.size)
     return gradient
 
 

@@ -20,11 +20,12 @@ from phasegrad.dynamics import Cost
 from phasegrad.equilibrium import Equilibrium
 from phasegrad.gradients.result import Gradient, Question, ask
 from phasegrad.network import Network
-from phasegrad.solvers.linear import chunks, solve_general
+from phasegrad.solvers.linear import chunks, on_one_blas_thread, solve_general
 
 Array = NDArray[Any]
 
 
+@on_one_blas_thread
 def adjoint(
     network: Network,
     equilibrium: Equilibrium,
@@ -67,7 +68,7 @@ def adjoint(
         rows = np.arange(part.start, part.stop)
         matrices = question.system.take(rows).laplacian(question.phases[rows])
         response[rows[:, None], network.free], regular[rows] = solve_general(
-            matrices, slope[rows][:, network.free], transposed=True
+            matrices, slope[rows][:, network.free], transposed=True, margin=question.system.eigenvalue_rounding
         )
     return question.answer(local_products(question, response), ok=regular)
 

@@ -27,7 +27,8 @@ from phasegrad.equilibrium import Equilibrium, find_equilibrium
 from phasegrad.gradients.implicit import local_products
 from phasegrad.gradients.result import Gradient, GradientWarning, Question, ask
 from phasegrad.network import Network
-from phasegrad.solvers.linear import chunks, solve_general
+from phasegrad.solvers import BranchNewton
+from phasegrad.solvers.linear import chunks, on_one_blas_thread, solve_general
 from phasegrad.validation import FloatArray, choice, positive_float, whole_number
 
 Array = NDArray[Any]
@@ -119,7 +120,7 @@ def holomorphic(
     network, equilibrium, objective, target, wrt, frequencies
         As for `adjoint`. Interaction and objective must be analytic functions that accept complex phases.
     beta : float, optional
-        Size of the nudges; 1e-8 for one point, else chosen by `suggest_beta`.
+        Size of the nudges; `suggest_beta` chooses it if left out, near 1e-8 for one point.
     points : int
         1 takes a single step along the imaginary axis, i beta, which needs no difference and so loses no digits.
         M >= 2 spreads M nudges over the circle of radius beta.
@@ -127,7 +128,7 @@ def holomorphic(
     points = whole_number("points", points, 1, "holomorphic")
     question = ask("holomorphic", network, equilibrium, objective, target, wrt, frequencies)
     if points == 1:
-        beta = 1e-8 if beta is None else positive_float("beta", beta, "holomorphic")
+        beta = _chosen_beta(question, beta, 1e-16)
         others = [_nudged(question, 1j * beta)]
         weights = [-1j / beta]
     else:
@@ -182,6 +183,7 @@ def _beta_for(question: Question, error: float, order: int) -> float:
     return min(1.0, error ** (1 / order) / fastest) if fastest > 0 else 1.0
 
 
+@on_one_blas_thread
 def _bending_rate(question: Question) -> FloatArray:
     """Return per sample how fast the response to a nudge bends with its strength, (B,)."""
     rate = np.zeros(question.system.batch)
@@ -199,7 +201,8 @@ def _bending_rate_of(question: Question, rows: Array) -> FloatArray:
     pull[:, where] = question.objective.force(phases[:, question.nodes], question.target[rows])
     first, _ = solve_general(matrices, pull)
     size = np.linalg.norm(first, axis=1)
-    probe = 1e-3 / np.maximum(np.max(np.abs(first), axis=1, initial=0.0), 1e-300)
+    largest = np.max(np.abs(first), axis=1, initial=0.0)
+    probe = 1e-3 / np.where(largest > 0, largest, 1.0)
     shift = np.zeros_like(phases)
     shift[:, free] = probe[:, None] * first
     bend = system.force(phases + shift) - 2 * system.force(phases) + system.force(phases - shift)
@@ -222,6 +225,7 @@ def _nudged(question: Question, beta: complex) -> Equilibrium:
         question.inputs,
         nudge=Nudge(question.objective, question.target, beta),
         start=question.phases,
+        solver=BranchNewton(),
     )
 
 
@@ -253,7 +257,7 @@ def _energy_slope(question: Question, name: str, phases: Array) -> Array:
 def _warn_if_far(question: Question, pulled: Equilibrium, beta: float) -> None:
     """Warn when the outputs' own response shows that the nudge is far too strong or too weak."""
     before = question.objective.force(question.outputs, question.target)
-    after = question.objective.force(pulled.phases[:, question.nodes], question.target)
+    after = question.objective.force(np.take(pulled.phases, question.nodes, axis=1), question.target)
     size = np.linalg.norm(before, axis=1)
     usable = pulled.converged & (size > 1e-9)
     if not np.any(usable):

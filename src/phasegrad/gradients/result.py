@@ -96,9 +96,14 @@ class Question:
     frequencies: str
 
     @property
+    def solvable(self) -> IntArray:
+        """Rows of the samples that have a free equilibrium."""
+        return np.flatnonzero([_SEVERITY[status] < _SEVERITY[Status.UNCONVERGED] for status in self.status])
+
+    @property
     def outputs(self) -> Array:
         """Free phases of the outputs, (B, M)."""
-        return self.phases[:, self.nodes]
+        return np.take(self.phases, self.nodes, axis=1)
 
     def answer(
         self,
@@ -160,12 +165,17 @@ def ask(
     frequencies: str,
 ) -> Question:
     """Check the arguments that every method shares and lay the batch flat."""
+    if not isinstance(network, Network) or not isinstance(equilibrium, Equilibrium):
+        raise TypeError(
+            f"{owner} takes a Network, then an Equilibrium, then an objective. "
+            f"Got {type(network).__name__}, {type(equilibrium).__name__}."
+        )
     if equilibrium.phases.shape[-1] != network.size:
         raise ValueError(
             f"The equilibrium has {equilibrium.phases.shape[-1]} oscillators, the network {network.size}. "
             f"Give {owner} the network the equilibrium was found for."
         )
-    names = (wrt,) if isinstance(wrt, str) else tuple(wrt)
+    names = (wrt,) if isinstance(wrt, str) or not isinstance(wrt, Iterable) else tuple(wrt)
     for name in names:
         choice("wrt", name, PARAMETERS, owner)
         if name.startswith("field") and network.field_strength is None:
@@ -200,4 +210,4 @@ def ask(
 
 def _flat(values: Array, shape: Shape) -> Array:
     width = values.shape[-1]
-    return np.broadcast_to(values, (*shape, width)).reshape(-1, width)
+    return np.broadcast_to(values, (*shape, width)).reshape(int(np.prod(shape, dtype=np.int64)), width)

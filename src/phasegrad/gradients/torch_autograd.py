@@ -54,14 +54,15 @@ def autograd(
     names = list(question.wrt)
     if "coupling" in names and not network.reciprocal:
         names.append("coupling_reverse")
-    rows, ok = [], []
-    for b in range(question.system.batch):
-        gradients, same = _sample_gradient(question, b, names)
-        rows.append(gradients)
-        ok.append(same)
+    batch = question.system.batch
     widths = {name: network.n_edges if name.startswith("coupling") else network.size for name in names}
-    values = {name: np.array([row[name] for row in rows]).reshape(-1, widths[name]) for name in names}
-    return question.answer(values, ok=np.array(ok, dtype=bool))
+    values = {name: np.zeros((batch, width)) for name, width in widths.items()}
+    ok = np.zeros(batch, dtype=bool)
+    for b in question.solvable:
+        gradients, ok[b] = _sample_gradient(question, int(b), names)
+        for name in names:
+            values[name][b] = gradients[name]
+    return question.answer(values, ok=ok)
 
 
 def _sample_gradient(question: Question, b: int, names: list[str]) -> tuple[dict[str, Array], bool]:
@@ -84,7 +85,10 @@ def _sample_gradient(question: Question, b: int, names: list[str]) -> tuple[dict
     start = torch.tensor(np.round(question.phases[b][network.free], 2))
     settled = _settle_function().apply(equation, start, *leaves.values())
     phases = held.index_put((moving,), settled)
-    _cost(question, b, phases).backward()
+    try:
+        _cost(question, b, phases).backward()
+    except torch.linalg.LinAlgError:
+        return {name: np.full(leaves[name].shape, np.nan) for name in names}, False
     gradients = {}
     for name in names:
         slope = leaves[name].grad
@@ -128,9 +132,9 @@ def _force(network: Network, frequencies: str, phases: Tensor, values: dict[str,
 
 def _interaction(interaction: Interaction) -> Callable[[Tensor], Tensor]:
     torch = _import_torch()
-    if isinstance(interaction, Sine):
+    if type(interaction) is Sine:
         return lambda angle: torch.sin(angle)
-    if isinstance(interaction, OddSeries):
+    if type(interaction) is OddSeries:
         weights = interaction.coefficients
         return lambda angle: sum(a * torch.sin(k * angle) for k, a in enumerate(weights, 1))
     function = _elementwise_function()
@@ -140,7 +144,7 @@ def _interaction(interaction: Interaction) -> Callable[[Tensor], Tensor]:
 def _cost(question: Question, b: int, phases: Tensor) -> Tensor:
     torch = _import_torch()
     outputs = phases[torch.tensor(question.nodes)]
-    if isinstance(question.objective, PhaseTargets):
+    if type(question.objective) is PhaseTargets:
         return 0.5 * ((outputs - torch.tensor(question.target[b].copy())) ** 2).sum()
     slope = -question.objective.force(outputs.detach().numpy(), question.target[b])
     return (outputs * torch.tensor(slope)).sum()
@@ -155,13 +159,16 @@ def _settle_function() -> Any:
         def forward(ctx: Any, equation: Callable[..., Tensor], start: Tensor, *values: Tensor) -> Tensor:
             fixed = [value.detach() for value in values]
             phases = start.clone()
+            ctx.equation = equation
             for _ in range(_MAX_STEPS):
                 jacobian = torch.autograd.functional.jacobian(lambda p: equation(p, *fixed), phases)
-                step = torch.linalg.solve(jacobian, -equation(phases, *fixed))
+                step, failed = torch.linalg.solve_ex(jacobian, -equation(phases, *fixed))
+                if failed:
+                    phases = torch.full_like(phases, torch.nan)
+                    break
                 phases = phases + step
                 if step.numel() == 0 or float(step.abs().max()) < 1e-13:
                     break
-            ctx.equation = equation
             ctx.save_for_backward(phases, *values)
             return phases
 

@@ -2,6 +2,6 @@
 
 from phasegrad.solvers.contract import Solution, Solver
 from phasegrad.solvers.flow import GradientFlow
-from phasegrad.solvers.newton import GuardedNewton
+from phasegrad.solvers.newton import BranchNewton, GuardedNewton
 
-__all__ = ["GradientFlow", "GuardedNewton", "Solution", "Solver"]
+__all__ = ["BranchNewton", "GradientFlow", "GuardedNewton", "Solution", "Solver"]

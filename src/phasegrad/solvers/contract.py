@@ -32,5 +32,5 @@ class Solver(Protocol):
 
 def residual(system: System, force: Array) -> FloatArray:
     """Return max |force| over the oscillators that move, (B,)."""
-    moving = np.abs(force[:, system.network.free])
+    moving = np.abs(np.take(force, system.network.free, axis=1))
     return np.asarray(np.max(moving, axis=1, initial=0.0), dtype=np.float64)

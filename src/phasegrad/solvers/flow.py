@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasegrad.dynamics import System
-from phasegrad.solvers.contract import Solution, residual
+from phasegrad.solvers.contract import Solution
 from phasegrad.solvers.newton import GuardedNewton
-from phasegrad.validation import FloatArray
+from phasegrad.validation import FloatArray, positive_float, whole_number
 
 Array = NDArray[Any]
 
@@ -30,7 +30,7 @@ class GradientFlow:
     accuracy : float
         Error allowed per integration step, in radians.
     rest : float
-        The dynamics are left once the largest force is below this fraction of the largest total coupling.
+        The dynamics are left once the force on every oscillator is below this fraction of its own total coupling.
     max_steps : int
         Integration steps after which a sample is handed to Newton as it is.
     finish : GuardedNewton
@@ -42,6 +42,11 @@ class GradientFlow:
     max_steps: int = 5000
     finish: GuardedNewton = field(default_factory=GuardedNewton)
 
+    def __post_init__(self) -> None:
+        positive_float("accuracy", self.accuracy, "GradientFlow")
+        positive_float("rest", self.rest, "GradientFlow")
+        whole_number("max_steps", self.max_steps, 1, "GradientFlow")
+
     def solve(self, system: System, start: Array, tolerance: FloatArray) -> Solution:
         """Return phases reached from ``start`` by the dynamics, finished to ``tolerance``."""
         phases = start.copy()
@@ -51,13 +56,13 @@ class GradientFlow:
         return Solution(finished.phases, finished.residual, steps + finished.steps)
 
     def _integrate(self, system: System, phases: Array, steps: Array) -> None:
-        scale = max(float(np.max(system.network.total_coupling, initial=0.0)), 1e-300)
-        scale *= system.network.interaction.steepness
+        strength = np.maximum(system.network.total_coupling, 1e-300) * system.network.interaction.steepness
+        scale = float(np.max(strength))
         time_step = np.full(system.batch, 0.1 / scale)
         active = np.arange(system.batch)
         rate = _rate(system, phases)
         for _ in range(self.max_steps):
-            moving = residual(system, rate) > self.rest * scale
+            moving = np.any(np.abs(rate) > self.rest * strength, axis=1)
             active, rate = active[moving], rate[moving]
             if active.size == 0:
                 return

@@ -1,20 +1,43 @@
 """Dense linear algebra of a batch, one LAPACK call per sample.
 
 LAPACK is called directly because its ``info`` tells which sample failed without stopping the others, and
-because a sample's factor must not depend on its neighbours in the batch.
+because a sample's factor must not depend on its neighbours in the batch. It runs on one thread: the rounding of
+a threaded factorisation depends on the number of threads, and on a busy machine threads waiting for each other cost
+more than they give at these sizes.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import cache, wraps
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
+import threadpoolctl
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from phasegrad.validation import BoolArray, FloatArray
 
 Array = NDArray[Any]
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+def on_one_blas_thread(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Decorate a function so that the linear algebra inside it runs on one thread."""
+
+    @wraps(function)
+    def limited(*args: Arguments.args, **options: Arguments.kwargs) -> Result:
+        with _blas().limit(limits=1):
+            return function(*args, **options)
+
+    return limited
+
+
+@cache
+def _blas() -> threadpoolctl.ThreadpoolController:
+    return threadpoolctl.ThreadpoolController().select(user_api="blas")
 
 
 def solve_positive(matrices: Array, right: Array) -> tuple[Array, BoolArray]:
@@ -38,33 +61,39 @@ def solve_positive(matrices: Array, right: Array) -> tuple[Array, BoolArray]:
     return solution, positive
 
 
-def solve_general(matrices: Array, right: Array, *, transposed: bool = False) -> tuple[Array, BoolArray]:
-    """Solve A x = b (or A^T x = b), b (B, n) or (B, n, k), for every sample by LU; the mask says where A is regular."""
+def solve_general(
+    matrices: Array, right: Array, *, transposed: bool = False, margin: float = 0.0
+) -> tuple[Array, BoolArray]:
+    """Solve A x = b (or A^T x = b), b (B, n) or (B, n, k), for every sample by LU.
+
+    The mask says where A is regular: its smallest singular value, by LAPACK's estimate, is above ``margin``.
+    """
     solution = np.zeros_like(right)
     regular = np.zeros(right.shape[0], dtype=bool)
     if right.shape[1] == 0:
         return solution, np.ones_like(regular)
-    solve = lapack.zgesv if np.iscomplexobj(matrices) else lapack.dgesv
+    is_complex = np.iscomplexobj(matrices)
+    solve, condition = (lapack.zgesv, lapack.zgecon) if is_complex else (lapack.dgesv, lapack.dgecon)
     for b in range(right.shape[0]):
         matrix = matrices[b].T if transposed else matrices[b]
-        _, _, column, info = solve(matrix, right[b])
+        factor, _, column, info = solve(matrix, right[b])
+        if info == 0:
+            norm = float(np.max(np.sum(np.abs(matrix), axis=0)))
+            regular[b] = condition(factor, norm)[0] * norm > margin
         solution[b] = column.reshape(right.shape[1:])
-        regular[b] = info == 0
     return solution, regular
 
 
-def is_positive_definite(matrices: Array) -> BoolArray:
-    """Return where a symmetric matrix is positive definite beyond its own rounding error, (B,).
+def is_positive_definite(matrices: Array, margin: float) -> BoolArray:
+    """Return where a symmetric matrix minus ``margin`` on its diagonal is positive definite, (B,).
 
-    The matrix is lowered by 4 n eps times its largest row sum, which bounds the backward error of both Cholesky
-    and an eigenvalue solver, before it is factored. The matrices are overwritten.
+    The matrices are overwritten.
     """
     size = matrices.shape[-1]
     if size == 0:
         return np.ones(matrices.shape[0], dtype=bool)
-    norm = np.max(np.sum(np.abs(matrices), axis=2), axis=1)
     each = np.arange(size)
-    matrices[:, each, each] -= (4 * size * np.finfo(float).eps * norm)[:, None]
+    matrices[:, each, each] -= margin
     infos = [lapack.dpotrf(matrix.T, lower=0, clean=0, overwrite_a=1)[1] for matrix in matrices]
     return np.asarray(infos, dtype=np.int64) == 0
 

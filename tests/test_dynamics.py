@@ -1,0 +1,106 @@
+"""The equations against independent routes: a loop in plain Python, finite differences, SciPy."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from random_networks import inputs_for, make_network, networks
+from scipy.optimize import approx_fprime
+
+import phasegrad as pg
+
+
+def plain_force(network, phases, inputs):
+    """The equation of motion, written out."""
+    omega = network.omega.copy()
+    if network.inputs and not network.clamps_inputs:
+        omega[list(network.inputs)] = network.input_scale * inputs
+    if network.pinned:
+        omega = omega - omega.mean()
+    total = list(omega)
+    reverse = network.coupling if network.reciprocal else network.coupling_reverse
+    for (i, j), forward, backward in zip(network.edges, network.coupling, reverse, strict=True):
+        total[i] += forward * float(network.interaction.value(np.array(phases[j] - phases[i])))
+        total[j] += backward * float(network.interaction.value(np.array(phases[i] - phases[j])))
+    if network.field_strength is not None:
+        for i in range(network.size):
+            angle = np.array(network.field_phase[i] - phases[i])
+            total[i] += network.field_strength[i] * float(network.interaction.value(angle))
+    return np.array(total)
+
+
+@given(networks(), st.integers(0, 2**31))
+def test_force_is_the_equation_of_motion(network, seed):
+    phases = np.random.default_rng(seed).uniform(-3, 3, network.size)
+    inputs = inputs_for(network, (), seed)
+    expected = plain_force(network, phases, inputs)
+    np.testing.assert_allclose(pg.force(network, phases, inputs), expected, atol=1e-12)
+
+
+@given(networks(kinds=("plain", "field", "clamped", "driven")), st.integers(0, 2**31))
+def test_force_is_minus_the_slope_of_the_energy(network, seed):
+    phases = np.random.default_rng(seed).uniform(-3, 3, network.size)
+    inputs = inputs_for(network, (), seed)
+    slope = approx_fprime(phases, lambda theta: float(pg.energy(network, theta, inputs)), 1e-6)
+    np.testing.assert_allclose(pg.force(network, phases, inputs), -slope, atol=1e-4)
+
+
+@given(networks(), st.integers(0, 2**31))
+def test_laplacian_is_minus_the_jacobian_of_the_force(network, seed):
+    phases = np.random.default_rng(seed).uniform(-3, 3, network.size)
+    inputs = inputs_for(network, (), seed)
+    step, free = 1e-6, network.free
+    jacobian = np.array(
+        [
+            (pg.force(network, phases + step * unit, inputs) - pg.force(network, phases - step * unit, inputs))[free]
+            for unit in np.eye(network.size)[free]
+        ]
+    ).T / (2 * step)
+    np.testing.assert_allclose(pg.laplacian(network, phases, inputs), -jacobian, atol=1e-7)
+
+
+@given(networks(kinds=("plain",)), st.integers(0, 2**31))
+def test_free_reciprocal_forces_sum_to_zero(network, seed):
+    phases = np.random.default_rng(seed).uniform(-3, 3, (4, network.size))
+    np.testing.assert_allclose(pg.force(network, phases).sum(axis=1), 0, atol=1e-12)
+
+
+def test_a_field_is_a_clamped_neighbour():
+    """h H(psi - theta) is what an oscillator clamped at psi, coupled with strength h, would exert."""
+    field = pg.Network([[0, 1], [1, 2]], [1.0, 2.0], [0.1, -0.2, 0.3], field_strength=[0, 0, 0.7], field_phase=0.4)
+    clamp = pg.Network(
+        [[0, 1], [1, 2], [2, 3]],
+        [1.0, 2.0, 0.7],
+        [0.1, -0.2, 0.3, 0.0],
+        inputs=[3],
+        input_mode="phase",
+        input_scale=1.0,
+    )
+    settled = pg.find_equilibrium(field).phases
+    np.testing.assert_allclose(settled, pg.find_equilibrium(clamp, [0.4]).phases[:3], atol=1e-13)
+
+
+def test_energy_of_two_oscillators_in_closed_form():
+    network = pg.Network([[0, 1]], 2.0, [0.5, -0.5])
+    assert float(pg.energy(network, [0.0, 0.3])) == pytest.approx(-2.0 * math.cos(0.3) + 0.5 * 0.3, abs=1e-15)
+
+
+def test_energy_does_not_exist_without_reciprocity():
+    network = make_network(5, 0, kind="non-reciprocal")
+    with pytest.raises(ValueError, match="has no energy: its coupling is not reciprocal"):
+        pg.energy(network, np.zeros(5))
+
+
+def test_batches_of_phases_and_inputs_broadcast():
+    network = make_network(5, 0, kind="driven")
+    inputs = np.linspace(-1, 1, 3)[:, None]
+    assert pg.force(network, np.zeros(5), inputs).shape == (3, 5)
+    assert pg.energy(network, np.zeros((2, 1, 5)), inputs).shape == (2, 3)
+    assert pg.laplacian(network, np.zeros((3, 5)), inputs).shape == (3, 4, 4)
+
+
+def test_wrong_phases_are_refused():
+    with pytest.raises(ValueError, match=r"'phases' parameter of force must have a last axis of length 4"):
+        pg.force(pg.ring(4), np.zeros(3))

@@ -1,0 +1,456 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from random_networks import inputs_for, make_network, networks
+from scipy.integrate import solve_ivp
+from scipy.optimize import fsolve
+
+import phasegrad as pg
+
+PAIR = pg.Network([[0, 1]], 2.0, [0.5, -0.5])
+
+
+def assert_same(first: pg.Equilibrium, second: pg.Equilibrium) -> None:
+    """Bitwise equality of everything a sample carries."""
+    for name in ("phases", "residual", "stable", "largest_angle", "steps", "blocking", "status", "reference_torque"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name), err_msg=name)
+
+
+def test_two_oscillators_settle_where_the_formula_says():
+    """2 sin(theta_0 - theta_1) = 0.5, and the reduced Laplacian is 2 cos of that angle."""
+    equilibrium = pg.find_equilibrium(PAIR, eigenvalue=True)
+    angle = math.asin(0.5 / 2.0)
+    assert equilibrium.phases[1] == pytest.approx(-angle, abs=1e-14)
+    assert equilibrium.largest_angle == pytest.approx(angle, abs=1e-14)
+    assert equilibrium.smallest_eigenvalue == pytest.approx(2.0 * math.cos(angle), abs=1e-13)
+    assert equilibrium.status == pg.Status.STABLE
+
+
+def test_one_oscillator_is_at_rest():
+    equilibrium = pg.find_equilibrium(pg.Network([], 1.0, [3.0]), eigenvalue=True)
+    assert equilibrium.phases.tolist() == [0.0]
+    assert equilibrium.stable
+    assert equilibrium.smallest_eigenvalue == math.inf
+
+
+@given(networks(), st.integers(0, 2**31))
+def test_equilibria_agree_with_scipys_root_finder(network, seed):
+    inputs = inputs_for(network, (), seed)
+    equilibrium = pg.find_equilibrium(network, inputs, eigenvalue=True)
+    assert equilibrium.stable
+    assert equilibrium.residual <= 1e-12
+    held = equilibrium.phases.copy()
+
+    def balance(free_phases):
+        held[network.free] = free_phases
+        return pg.force(network, held, inputs)[network.free]
+
+    root = fsolve(balance, np.zeros(network.free.size), xtol=1e-13)
+    slack = 1e-9 / min(1.0, float(equilibrium.smallest_eigenvalue))
+    np.testing.assert_allclose(equilibrium.phases[network.free], root, atol=slack)
+
+
+@given(networks(), st.integers(0, 2**31))
+def test_the_smallest_eigenvalue_and_stability_are_those_of_the_jacobian(network, seed):
+    inputs = inputs_for(network, (), seed)
+    equilibrium = pg.find_equilibrium(network, inputs, eigenvalue=True, start="random", seed=seed)
+    if not equilibrium.converged:
+        return
+    eigenvalues = np.linalg.eigvals(pg.laplacian(network, equilibrium.phases, inputs))
+    assert equilibrium.smallest_eigenvalue == pytest.approx(eigenvalues.real.min(), abs=1e-10)
+    assert equilibrium.stable == (eigenvalues.real.min() > 1e-12)
+
+
+@pytest.mark.parametrize("n", [100, 1000])
+def test_residual_reaches_1e_12_on_well_conditioned_networks(n):
+    """Also from a random start, where the phases make turns that would cost digits."""
+    network = pg.random_network(n, seed=1)
+    assert pg.find_equilibrium(network).residual <= 1e-12
+    assert pg.find_equilibrium(network, start="random", solver="newton").residual <= 1e-12
+
+
+@pytest.mark.parametrize("solver", ["newton", "flow", pg.GuardedNewton(max_turn=0.3), pg.GradientFlow(accuracy=1e-4)])
+@pytest.mark.parametrize("kind", ["plain", "field", "clamped", "non-reciprocal"])
+def test_every_solver_reaches_the_same_state_from_zero(kind, solver):
+    network = make_network(10, 3, kind=kind)
+    inputs = inputs_for(network, (5,), 0)
+    expected = pg.find_equilibrium(network, inputs)
+    found = pg.find_equilibrium(network, inputs, solver=solver)
+    assert np.all(found.stable)
+    np.testing.assert_allclose(found.phases, expected.phases, atol=1e-11)
+
+
+@pytest.mark.parametrize("kind", ["plain", "non-reciprocal"])
+def test_the_flow_ends_where_the_integrated_dynamics_end(kind):
+    network = make_network(8, 5, kind=kind, spread=0.05)
+    start = np.random.default_rng(0).uniform(-np.pi, np.pi, (6, 8))
+    found = pg.find_equilibrium(network, start=start, solver="flow")
+    for first, last in zip(start, found.phases, strict=True):
+        moving = np.zeros(8) if kind == "plain" else np.eye(8)[0]
+
+        def velocity(_, theta, moving=moving):
+            return pg.force(network, theta) * (1 - moving)
+
+        shifted = first - (first[0] if kind == "non-reciprocal" else 0.0)
+        end = solve_ivp(velocity, (0, 500), shifted, rtol=1e-9, atol=1e-9, method="LSODA").y[:, -1]
+        np.testing.assert_allclose(np.exp(1j * (end - end[0])), np.exp(1j * last), atol=1e-5)
+
+
+def test_the_flow_keeps_to_the_dynamics_beside_a_much_stronger_coupling():
+    """A stiff appendage must not end the integration early: windings are those that LSODA finds."""
+    ring = pg.ring(8)
+    network = pg.Network(np.vstack([ring.edges, [[0, 8]]]), [*np.ones(8), 50.0], np.zeros(9))
+    start = np.random.default_rng(0).uniform(-np.pi, np.pi, (25, 9))
+    found = pg.find_equilibrium(network, start=start, solver="flow")
+    for first, last in zip(start, found.phases, strict=True):
+        end = solve_ivp(lambda _, theta: pg.force(network, theta), (0, 400), first, method="LSODA", rtol=1e-8).y[:, -1]
+        np.testing.assert_allclose(np.exp(1j * (end - end[0])), np.exp(1j * last), atol=1e-3)
+
+
+class TestBatches:
+    @pytest.mark.parametrize("n", [4, 9, 40, 130])
+    def test_a_sample_is_bitwise_the_same_whatever_else_is_in_the_batch(self, n):
+        network = make_network(n, 1, kind="driven", density=0.3)
+        rng = np.random.default_rng(0)
+        inputs = rng.uniform(-1, 1, (7, 1))
+        inputs[3] = 1e3  # cannot lock
+        start = rng.uniform(-3, 3, (7, n))
+        for options in ({}, {"solver": "flow"}):
+            whole = pg.find_equilibrium(network, inputs, start=start, **options)
+            for k in range(7):
+                alone = pg.find_equilibrium(network, inputs[k], start=start[k], **options)
+                np.testing.assert_array_equal(whole.phases[k], alone.phases)
+                assert whole.residual[k] == alone.residual
+                assert whole.steps[k] == alone.steps
+                assert whole.status[k] is alone.status.item()
+            order = rng.permutation(7)
+            mixed = pg.find_equilibrium(network, inputs[order], start=start[order], **options)
+            np.testing.assert_array_equal(mixed.phases, whole.phases[order])
+
+    @given(networks(), st.integers(1, 9), st.integers(0, 2**31))
+    def test_splitting_a_batch_changes_nothing(self, network, cut, seed):
+        rng = np.random.default_rng(seed)
+        start = rng.uniform(-np.pi, np.pi, (10, network.size))
+        inputs = inputs_for(network, (10,), seed)
+        whole = pg.find_equilibrium(network, inputs, start=start)
+        parts = [
+            pg.find_equilibrium(network, None if inputs is None else inputs[part], start=start[part])
+            for part in (slice(None, cut), slice(cut, None))
+        ]
+        np.testing.assert_array_equal(whole.phases, np.concatenate([part.phases for part in parts]))
+        np.testing.assert_array_equal(whole.residual, np.concatenate([part.residual for part in parts]))
+
+    @pytest.mark.parametrize("seed", range(6))
+    def test_alone_and_in_company_agree_where_the_line_search_works_hardest(self, seed):
+        """Weak non-reciprocal coupling from far starts: many halvings, whose guards sum over rows."""
+        network = pg.random_network(25, seed=seed + 10, mean_coupling=0.12, spread=1.0)
+        network = network.replace(coupling_reverse=network.coupling * 1.1)
+        start = np.random.default_rng(seed).uniform(-3, 3, (6, 25))
+        whole = pg.find_equilibrium(network, start=start, solver="newton")
+        for k in range(6):
+            alone = pg.find_equilibrium(network, start=start[k], solver="newton")
+            np.testing.assert_array_equal(whole.phases[k], alone.phases)
+            assert whole.steps[k] == alone.steps
+
+    @given(networks(kinds=("plain", "field", "clamped", "driven")), st.integers(0, 2**31))
+    def test_energy_and_force_are_bitwise_the_same_in_any_batch(self, network, seed):
+        phases = np.random.default_rng(seed).uniform(-3, 3, (6, network.size))
+        inputs = inputs_for(network, (), seed)
+        for function in (pg.energy, pg.force, pg.laplacian):
+            whole = function(network, phases, inputs)
+            for k in range(6):
+                np.testing.assert_array_equal(whole[k], function(network, phases[k], inputs))
+
+    def test_any_leading_shape_is_kept(self):
+        network = pg.layered(2, 5, 2)
+        inputs = np.random.default_rng(0).uniform(-1, 1, (2, 3, 4, 2))
+        equilibrium = pg.find_equilibrium(network, inputs, eigenvalue=True)
+        assert equilibrium.shape == (2, 3, 4)
+        assert equilibrium.phases.shape == (2, 3, 4, 9)
+        assert equilibrium.status.shape == equilibrium.smallest_eigenvalue.shape == (2, 3, 4)
+        flat = pg.find_equilibrium(network, inputs.reshape(-1, 2), eigenvalue=True)
+        np.testing.assert_array_equal(equilibrium.phases.reshape(-1, 9), flat.phases)
+
+    def test_an_empty_batch_is_a_valid_empty_result(self):
+        network = pg.layered(2, 5, 2)
+        equilibrium = pg.find_equilibrium(network, np.zeros((0, 2)), eigenvalue=True)
+        assert equilibrium.phases.shape == (0, 9)
+        assert sum(equilibrium.counts.values()) == 0
+        assert "0 samples" in str(equilibrium)
+        gradient = pg.two_phase(network, equilibrium, pg.PhaseTargets(), np.zeros((0, 2)), beta=0.1)
+        assert gradient.omega.shape == (0, 9)
+
+    def test_a_warm_start_broadcasts_over_inputs(self):
+        network = pg.layered(2, 5, 2)
+        inputs = np.random.default_rng(0).uniform(-1, 1, (4, 2))
+        first = pg.find_equilibrium(network, inputs)
+        again = pg.find_equilibrium(network, inputs, start=first.phases)
+        assert np.all(again.steps <= 1)
+        np.testing.assert_allclose(again.phases, first.phases, atol=1e-15)
+        assert pg.find_equilibrium(network, inputs, start=np.zeros(9)).shape == (4,)
+
+
+class TestGauge:
+    @given(networks(kinds=("plain", "driven", "non-reciprocal")), st.floats(-50, 50))
+    def test_a_constant_added_to_all_frequencies_changes_nothing(self, network, constant):
+        shifted = network.replace(omega=network.omega + constant, inputs=())
+        still = network.replace(inputs=())
+        # Centring rounds at eps * constant; the Laplacian's inverse turns that into phases.
+        first = pg.find_equilibrium(still, eigenvalue=True)
+        slack = 1e-14 * (1 + abs(constant)) * 10 / min(1.0, float(first.smallest_eigenvalue))
+        np.testing.assert_allclose(pg.find_equilibrium(shifted).phases, first.phases, atol=slack)
+
+    @given(networks(kinds=("plain", "driven")), st.data())
+    def test_another_reference_gives_the_same_phase_differences(self, network, data):
+        others = [node for node in range(network.size) if node not in network.outputs]
+        reference = data.draw(st.sampled_from(others))
+        inputs = inputs_for(network, (), 1)
+        first = pg.find_equilibrium(network, inputs, eigenvalue=True)
+        second = pg.find_equilibrium(network.replace(reference=reference), inputs)
+        assert second.phases[reference] == 0.0
+        turned = second.phases - second.phases[network.reference]
+        np.testing.assert_allclose(turned, first.phases, atol=1e-11 / min(1.0, float(first.smallest_eigenvalue)))
+        assert first.largest_angle == pytest.approx(second.largest_angle, abs=1e-9)
+
+    @given(networks(), st.integers(0, 2**31))
+    def test_relabelling_the_oscillators_relabels_the_result(self, network, seed):
+        order = np.random.default_rng(seed).permutation(network.size)  # old node k becomes order[k]
+        back = np.argsort(order)
+        options = {
+            "coupling_reverse": network.coupling_reverse,
+            "interaction": network.interaction,
+            "inputs": tuple(order[list(network.inputs)]) if network.inputs else (),
+            "outputs": tuple(order[list(network.outputs)]),
+            "reference": int(order[network.reference]),
+            "input_mode": network.input_mode,
+            "input_scale": network.input_scale,
+        }
+        if network.field_strength is not None:
+            options |= {"field_strength": network.field_strength[back], "field_phase": network.field_phase[back]}
+        renamed = pg.Network(order[network.edges], network.coupling, network.omega[back], **options)
+        inputs = inputs_for(network, (), seed)
+        first = pg.find_equilibrium(network, inputs, eigenvalue=True)
+        slack = 1e-11 / min(1.0, float(first.smallest_eigenvalue))
+        second = pg.find_equilibrium(renamed, inputs)
+        np.testing.assert_allclose(second.phases[order], first.phases, atol=slack)
+        target = [0.2] * len(network.outputs)
+        gradients = [
+            pg.adjoint(net, eq, pg.PhaseTargets(), target).omega for net, eq in ((network, first), (renamed, second))
+        ]
+        np.testing.assert_allclose(gradients[1][order], gradients[0], atol=100 * slack)
+
+    def test_holding_the_reference_takes_no_torque_unless_nudged_or_non_reciprocal(self):
+        free = make_network(8, 2)
+        assert pg.find_equilibrium(free).reference_torque <= 1e-14
+        nudge = pg.Nudge(pg.PhaseTargets(), [1.0, 1.0], 0.5)
+        assert pg.find_equilibrium(free, nudge=nudge).reference_torque > 1e-3
+        one_sided = make_network(8, 2, kind="non-reciprocal")
+        assert pg.find_equilibrium(one_sided).reference_torque > 1e-6
+
+
+class TestStatus:
+    def test_an_oscillator_that_cannot_lock_is_named(self):
+        network = pg.ring(5, omega=[0, 0, 9.0, 0, 0])
+        equilibrium = pg.find_equilibrium(network)
+        assert equilibrium.status == pg.Status.CANNOT_LOCK
+        assert equilibrium.blocking == 2
+        assert not equilibrium.stable
+        assert "oscillators that cannot lock: 2" in str(equilibrium)
+        assert "Cannot lock" in pg.Status.CANNOT_LOCK.value
+
+    def test_the_locking_test_uses_the_interactions_own_bound(self):
+        """A third harmonic lowers the peak of H below 1: what the sine could hold, this cannot."""
+        weak = pg.OddSeries((0.5,))
+        network = pg.Network([[0, 1]], 1.0, [0.35, -0.35])
+        assert pg.find_equilibrium(network).stable
+        assert pg.find_equilibrium(network.replace(interaction=weak, omega=[0.6, -0.6])).status == pg.Status.CANNOT_LOCK
+
+    def test_a_network_too_spread_to_lock_that_passes_the_node_test_does_not_converge(self):
+        """Two halves pull apart: each node could be held, the single edge between the halves cannot hold them all."""
+        edges = [[0, 1], [0, 2], [1, 2], [3, 4], [3, 5], [4, 5], [2, 3]]
+        network = pg.Network(edges, 1.0, [0.9, 0.9, 0.9, -0.9, -0.9, -0.9])
+        for solver in ("newton", "flow"):
+            equilibrium = pg.find_equilibrium(network, solver=solver)
+            assert equilibrium.status == pg.Status.UNCONVERGED
+            assert np.all(np.isfinite(equilibrium.phases))
+
+    def test_an_unstable_equilibrium_is_called_so(self):
+        equilibrium = pg.find_equilibrium(PAIR.replace(omega=[0, 0]), start=[0.0, np.pi], eigenvalue=True)
+        assert equilibrium.status == pg.Status.UNSTABLE
+        assert equilibrium.converged
+        assert not equilibrium.stable
+        assert equilibrium.smallest_eigenvalue == pytest.approx(-2.0)
+
+    def test_a_degenerate_state_is_not_called_stable(self):
+        """At 90 degrees the Laplacian of two oscillators vanishes: nothing certifies stability."""
+        network = pg.Network([[0, 1]], 1.0, [1.0, -1.0])
+        equilibrium = pg.find_equilibrium(network, start=[0.0, -np.pi / 2])
+        assert equilibrium.status == pg.Status.UNSTABLE
+
+    @pytest.mark.parametrize("unit", [1e-13, 1e-6, 1.0, 1e6])
+    def test_verdicts_do_not_depend_on_the_unit_of_time(self, unit):
+        locked = pg.find_equilibrium(pg.Network([[0, 1]], unit, [0.9 * unit, -0.9 * unit]))
+        assert locked.status == pg.Status.STABLE
+        assert locked.phases[1] == pytest.approx(-math.asin(0.9), abs=1e-11)
+        running = pg.find_equilibrium(pg.Network([[0, 1]], unit, [5 * unit, -5 * unit]))
+        assert running.status == pg.Status.CANNOT_LOCK
+
+    def test_large_phases_do_not_hide_convergence(self):
+        """Far starts and clamps round at eps times the phase; that is not a failure to converge."""
+        network = pg.layered(2, 5, 2, input_mode="phase", input_scale=1.0)
+        inputs = np.random.default_rng(0).uniform(-1e4, 1e4, (20, 2))
+        assert np.all(pg.find_equilibrium(network, inputs).converged)
+        start = np.random.default_rng(0).uniform(-1e4, 1e4, (20, 10))
+        assert np.all(pg.find_equilibrium(pg.random_network(10), start=start).stable)
+        strong = pg.Nudge(pg.PhaseTargets(), [-0.2, 0.2], 1e6)
+        assert pg.find_equilibrium(pg.layered(2, 5, 2), [0.1, 0.2], nudge=strong).converged
+
+    def test_without_an_energy_random_starts_still_end_somewhere_stable(self):
+        rng = np.random.default_rng(0)
+        matrix = rng.uniform(0.5, 1.5, (12, 12)) * (1 - np.eye(12))
+        network = pg.from_matrix(matrix, omega=rng.normal(size=12))
+        start = rng.uniform(-np.pi, np.pi, (20, 12))
+        assert np.all(pg.find_equilibrium(network, start=start).stable)
+        assert pg.find_equilibrium(network, start="random", seed=3).stable
+
+    def test_mixed_batches_count_every_sample(self):
+        network = pg.Network([[0, 1]], 1.0, [0.0, 0.0], inputs=[0], input_scale=1.0)
+        equilibrium = pg.find_equilibrium(network, [[0.1], [5.0], [0.2]])
+        assert [status.name for status in equilibrium.status] == ["STABLE", "CANNOT_LOCK", "STABLE"]
+        assert sum(equilibrium.counts.values()) == 3
+        text = str(equilibrium)
+        assert "2  Converged and stable" in text
+        assert "1  Cannot lock" in text
+
+    def test_every_status_is_a_sentence(self):
+        for status in pg.Status:
+            assert status.value[0].isupper()
+            assert status.value.endswith(".")
+
+
+class TestManyStates:
+    @pytest.mark.parametrize("n", [5, 8, 12, 20])
+    def test_a_ring_has_the_twisted_states_of_theory(self, n):
+        """Winding q is stable exactly for |q| < n / 4, with phase q 2 pi / n per step and energy -n cos of it."""
+        states = pg.find_equilibria(pg.ring(n), starts=600, seed=1)
+        assert states.unstable == states.unconverged == 0
+        allowed = [q for q in range(-n, n + 1) if abs(q) < n / 4]
+        assert set(states.winding.tolist()) <= set(allowed)
+        assert {-1, 0, 1} <= set(states.winding.tolist())
+        assert len(set(states.winding.tolist())) == len(states)
+        np.testing.assert_allclose(states.energy, -n * np.cos(2 * np.pi * states.winding / n), atol=1e-10)
+        assert states.share.sum() == pytest.approx(1.0)
+        assert np.all(np.diff(states.share) <= 0)
+
+    @pytest.mark.parametrize("n", [7, 8, 9, 12, 16])
+    def test_stability_of_each_twisted_state_follows_the_theory(self, n):
+        for winding in range(n // 2 + 1):
+            phases = 2 * np.pi * winding * np.arange(n) / n
+            stable = bool(pg.find_equilibrium(pg.ring(n), start=phases).stable)
+            assert stable == (winding < n / 4), f"winding {winding} of {n}"
+
+    def test_a_complete_graph_of_identical_oscillators_has_one_state(self):
+        states = pg.find_equilibria(pg.complete(6), starts=50)
+        assert len(states) == 1
+        assert states.winding is None
+        assert states.share.tolist() == [1.0]
+
+    def test_failed_starts_keep_their_place_in_the_denominator(self):
+        states = pg.find_equilibria(pg.ring(4, omega=[9, 0, 0, 0]), starts=10)
+        assert len(states) == 0
+        assert states.unconverged == 10
+        assert "0 stable states from 10 starts" in str(states)
+
+    def test_the_same_seed_gives_the_same_states(self):
+        first, second = (pg.find_equilibria(pg.ring(12), starts=50, seed=4) for _ in range(2))
+        np.testing.assert_array_equal(first.phases, second.phases)
+
+    def test_inputs_are_one_sample(self):
+        network = pg.layered(2, 5, 2)
+        assert len(pg.find_equilibria(network, [0.3, -0.2], starts=20)) == 1
+        with pytest.raises(ValueError, match="one sample of inputs"):
+            pg.find_equilibria(network, np.zeros((3, 2)))
+        with pytest.raises(ValueError, match="'starts' parameter"):
+            pg.find_equilibria(network, [0, 0], starts=0)
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("inputs", "options", "message"),
+        [
+            ([0.1, 0.2, 0.3], {}, r"'inputs' parameter of find_equilibrium must have a last axis of length 2"),
+            (0.5, {}, "last axis of length 2"),
+            ([np.nan, 0.0], {}, "'inputs' parameter of find_equilibrium must be finite"),
+            ([np.inf, 0.0], {}, "must be finite"),
+            ([0.1, 0.2], {"solver": "magic"}, "'auto', 'newton', 'flow'. Got 'magic'"),
+            ([0.1, 0.2], {"start": "warm"}, "must be one of 'zero', 'random'"),
+            (
+                [0.1, 0.2],
+                {"start": np.zeros(8)},
+                "'start' parameter of find_equilibrium must have a last axis of length 9",
+            ),
+            ([0.1, 0.2], {"start": np.full(9, np.nan)}, "'start' parameter of find_equilibrium must be finite"),
+            ([[0.1, 0.2]] * 3, {"start": np.zeros((2, 9))}, "do not go together"),
+            ([0.1, 0.2], {"tolerance": 0}, "'tolerance' parameter"),
+            ([0.1, 0.2], {"start": np.zeros(9, complex)}, "'start' parameter .* must be an array of real numbers"),
+            ([0.1j, 0.2], {}, "'inputs' parameter .* must be an array of real numbers"),
+            (["0.1", "0.2"], {}, "must be an array of real numbers"),
+            ([[0.1], [0.2, 0.3]], {}, "must be an array of real numbers"),
+            ([0.1, 0.2], {"start": "random", "seed": -1}, "'seed' parameter"),
+            ([0.1, 0.2], {"nudge": pg.Nudge(pg.PhaseTargets(), [0, 0], "weak")}, "'beta' parameter of Nudge"),
+            ([0.1, 0.2], {"nudge": pg.Nudge(pg.PhaseTargets(), [0, 0], 0.0)}, "'beta' parameter of Nudge"),
+            ([0.1, 0.2], {"nudge": pg.Nudge(pg.PhaseTargets(), [0, 0, 0], 0.1)}, "one phase per output"),
+            ([[0.1, 0.2]] * 3, {"nudge": pg.Nudge(pg.PhaseTargets(), [[0, 0]] * 2, 0.1)}, "do not go together"),
+        ],
+    )
+    def test_wrong_arguments_are_refused(self, inputs, options, message):
+        with pytest.raises(ValueError, match=message):
+            pg.find_equilibrium(pg.layered(2, 5, 2), inputs, **options)
+
+    @pytest.mark.parametrize(
+        ("call", "message"),
+        [
+            (lambda: pg.find_equilibrium("ring"), "Expected a Network. Got str"),
+            (lambda: pg.find_equilibrium(pg.ring(4), solver=5), "'solver' parameter of find_equilibrium"),
+            (lambda: pg.find_equilibrium(pg.ring(4), solver=pg.GuardedNewton), "an object with a solve method"),
+            (lambda: pg.find_equilibrium(pg.ring(4), nudge="a"), "must be a Nudge"),
+            (lambda: pg.find_equilibrium(pg.ring(4), nudge=pg.Nudge(None, [0], 0.1)), "must be a Nudge"),
+            (lambda: pg.adjoint(None, None, None, None), "takes a Network, then an Equilibrium"),
+            (lambda: pg.PhaseTargets(3), "'outputs' parameter of PhaseTargets must be a list"),
+            (lambda: pg.ring(4, labels=5), "'labels' parameter of Network must be a list"),
+            (lambda: pg.ring(4, labels=[[1], [2], [3], [4]]), "hashable"),
+            (lambda: pg.ring(4, signed="yes"), "'signed' parameter of Network must be True or False"),
+            (lambda: pg.from_networkx(5), "from_networkx takes a NetworkX Graph"),
+        ],
+    )
+    def test_things_of_the_wrong_kind_are_refused(self, call, message):
+        with pytest.raises(TypeError, match=message):
+            call()
+
+    @pytest.mark.parametrize(
+        ("solver", "options"),
+        [
+            (pg.GuardedNewton, {"max_turn": 0}),
+            (pg.GuardedNewton, {"max_steps": -1}),
+            (pg.GradientFlow, {"accuracy": 0}),
+            (pg.GradientFlow, {"rest": math.nan}),
+        ],
+    )
+    def test_solvers_refuse_settings_that_cannot_work(self, solver, options):
+        with pytest.raises(ValueError, match=f"'{next(iter(options))}' parameter of {solver.__name__}"):
+            solver(**options)
+
+    def test_inputs_for_a_network_without_any_are_refused(self):
+        with pytest.raises(ValueError, match="no input oscillators"):
+            pg.find_equilibrium(pg.ring(4), [0.1])
+
+    def test_clamped_inputs_must_be_given(self):
+        with pytest.raises(ValueError, match="clamps the phases of its 2 inputs"):
+            pg.find_equilibrium(pg.layered(2, 5, 2, input_mode="phase"))
+
+    def test_a_matrix_too_large_for_memory_is_refused_beforehand(self):
+        with pytest.raises(ValueError, match="dense solvers stop at 12000"):
+            pg.find_equilibrium(pg.ring(20_000))

@@ -1,0 +1,54 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import approx_fprime
+
+import phasegrad as pg
+
+
+@given(st.integers(1, 5), st.integers(0, 2**31))
+def test_force_and_hessian_are_derivatives_of_the_cost(width, seed):
+    objective = pg.PhaseTargets()
+    phases, target = np.random.default_rng(seed).uniform(-3, 3, (2, width))
+    slope = approx_fprime(phases, lambda theta: float(objective.cost(theta, target)), 1e-7)
+    np.testing.assert_allclose(objective.force(phases, target), -slope, atol=1e-5)
+    columns = [
+        -(objective.force(phases + 1e-4 * unit, target) - objective.force(phases - 1e-4 * unit, target)) / 2e-4
+        for unit in np.eye(width)
+    ]
+    np.testing.assert_allclose(objective.hessian(phases, target), np.array(columns).T, atol=1e-8)
+
+
+def test_batches_have_one_cost_each():
+    objective = pg.PhaseTargets()
+    phases = np.zeros((4, 3, 2))
+    assert objective.cost(phases, [1.0, 2.0]).shape == (4, 3)
+    assert objective.hessian(phases, [1.0, 2.0]).shape == (4, 3, 2, 2)
+    np.testing.assert_array_equal(objective.cost(phases, [1.0, 2.0]), 2.5)
+
+
+def test_outputs_may_be_chosen_apart_from_the_networks():
+    network = pg.ring(5, outputs=[2])
+    assert pg.PhaseTargets().nodes(network) == (2,)
+    assert pg.PhaseTargets([3, 4]).nodes(network) == (3, 4)
+    equilibrium = pg.find_equilibrium(network)
+    gradient = pg.adjoint(network, equilibrium, pg.PhaseTargets([3, 4]), [0.1, 0.2])
+    assert gradient.cost == pytest.approx(0.5 * (0.01 + 0.04))
+
+
+@pytest.mark.parametrize(
+    ("objective", "target", "message"),
+    [
+        (pg.PhaseTargets(), [0.1], "This network has no outputs"),
+        (pg.PhaseTargets([0]), [0.1], "must be oscillators that move"),
+        (pg.PhaseTargets([]), [], "at least one"),
+        (pg.PhaseTargets([9]), [0.1], "names node 9"),
+        (pg.PhaseTargets([1, 2]), [0.1], "one phase per output"),
+        (pg.PhaseTargets([1]), [np.nan], "'target' parameter of PhaseTargets must be finite"),
+    ],
+)
+def test_wrong_outputs_and_targets_are_refused(objective, target, message):
+    network = pg.ring(4)
+    with pytest.raises(ValueError, match=message):
+        pg.adjoint(network, pg.find_equilibrium(network), objective, target)
