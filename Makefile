@@ -25,7 +25,7 @@ format: venv
 	$(BIN)/ruff check --fix .
 
 bench: venv
-	$(BIN)/python benchmarks/foundation.py
+	$(BIN)/phasegrad bench
 
 venv: $(READY)
 

@@ -18,7 +18,7 @@ def run(*words: str) -> subprocess.CompletedProcess:
     return subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, timeout=120)
 
 
-@pytest.mark.parametrize("words", [(), ("verify",), ("draw",)])
+@pytest.mark.parametrize("words", [(), ("verify",), ("draw",), ("train",), ("predict",), ("bench",)])
 def test_every_command_has_help_with_an_example(words):
     result = run(*words, "--help")
     assert result.returncode == 0
@@ -70,6 +70,17 @@ def test_verify_exits_with_1_when_a_check_misses(tmp_path):
         (("draw", "picture.gif"), "must end in one of svg, png, pdf"),
         (("draw", "picture.svg", "--beta", "-1"), "'beta' parameter of two_phase must be a float greater than 0"),
         (("nonsense",), "No such command"),
+        (("train", "music"), "'task' parameter of phasegrad train must be one of 'vowels', 'fm', 'xor'"),
+        (("train", "vowels", "--vowels", "a,y"), "y"),
+        (("train", "vowels", "--vowels", "a"), "at least"),
+        (("train", "vowels", "--seeds", "5:5"), "--seeds must be a seed (3), a list (0,2,5) or a range (0:100)"),
+        (("train", "vowels", "--seeds", "x"), "--seeds must be"),
+        (("train", "vowels", "--learn", "mass"), "'omega', 'coupling', 'both'"),
+        (("train", "vowels", "--init", "lucky"), "'init' parameter of phasegrad train"),
+        (("train", "vowels", "--decision", "coin"), "--decision must be cosine or nearest"),
+        (("train", "vowels", "--learning-rate", "-1"), "'learning_rate'"),
+        (("train", "vowels", "--save", "no/such/folder/m.npz"), "does not exist"),
+        (("predict", "gone.npz", "gone.csv"), "There is no file gone.npz"),
     ],
 )
 def test_wrong_words_get_one_sentence_and_status_2(words, message, tmp_path):
@@ -136,3 +147,89 @@ def test_the_readmes_picture_is_what_draw_makes(tmp_path):
 def _words(svg: str) -> list[str]:
     """The text of a picture; coordinates may differ in their last digit between machines."""
     return [part.split("</text>")[0].split(">")[-1] for part in svg.split("<text")[1:]]
+
+
+class TestTrain:
+    def test_it_trains_saves_and_predicts(self, tmp_path):
+        model, out, answers = (tmp_path / name for name in ("model.npz", "out.json", "answers.json"))
+        words = ("train", "vowels", "--vowels", "a,i", "--seeds", "0:3", "--init", "spectral", "--epochs", "40")
+        result = run(*words, "--save", str(model), "--json", str(out))
+        assert result.returncode == 0, result.stderr
+        assert "3 runs, 40 epochs, learning omega" in result.stdout
+        assert "above 60%: 3 of 3 seeds" in result.stdout
+        data = json.loads(out.read_text())
+        keys = {"seed", "train_accuracy", "test_accuracy", "untrained_test_accuracy", "skipped"}
+        assert [row["seed"] for row in data["runs"]] == [0, 1, 2]
+        assert all(keys <= set(row) and row["test_accuracy"] > 0.85 for row in data["runs"])
+        samples = tmp_path / "samples.csv"
+        samples.write_text("talker,f2_hz,f1_hz\nx,1300,850\ny,2500,300\n")
+        result = run("predict", str(model), str(samples), "--json", str(answers))
+        assert result.returncode == 0, result.stderr
+        assert json.loads(answers.read_text()) == {"classes": ["a", "i"], "stable": [True, True]}
+
+    @pytest.mark.parametrize("learn", ["omega", "coupling", "both"])
+    @pytest.mark.parametrize(
+        ("task", "more"), [("xor", ()), ("vowels", ("--vowels", "o,u,ae")), ("fm", ("--hidden", "4"))]
+    )
+    def test_every_task_and_parameter_runs(self, task, more, learn):
+        result = run("train", task, *more, "--learn", learn, "--epochs", "1", "--decision", "nearest")
+        assert result.returncode == 0, result.stderr
+        assert f"1 runs, 1 epochs, learning {learn}" in result.stdout
+
+    @pytest.mark.parametrize("init", ["random", "anti-spectral", "output", "anti-output", "multi-start"])
+    def test_every_start_runs(self, init):
+        assert run("train", "vowels", "--init", init, "--epochs", "0").returncode == 0
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("f1_hz\n850\n", "has no column 'f2_hz'. The model needs f1_hz, f2_hz; the file has f1_hz."),
+            ("f1_hz,f2_hz\n850,high\n", "line 2: f2_hz is 'high', not a number"),
+            ("f1_hz,f2_hz\n850,nan\n", "must be finite"),
+            ("", "the file has no rows"),
+        ],
+    )
+    def test_wrong_samples_are_refused(self, tmp_path, text, message):
+        import phasegrad as pg
+
+        model, samples = tmp_path / "model.npz", tmp_path / "samples.csv"
+        pg.save_model(model, pg.Model(pg.layered(2, 5, 2), pg.PaperPair(), ("a", "i"), ("f1_hz", "f2_hz")))
+        samples.write_text(text)
+        result = run("predict", str(model), str(samples))
+        assert result.returncode == 2
+        assert message in " ".join(result.stderr.split())
+
+    def test_ctrl_c_keeps_and_says_what_was_trained(self, tmp_path):
+        assert run("train", "vowels", "--epochs", "1").returncode == 0  # from here on the kernel is compiled
+        out = tmp_path / "out.json"
+        words = (
+            "train",
+            "vowels",
+            "--seeds",
+            "0:64",
+            "--epochs",
+            "100000",
+            "--evaluate-every",
+            "10",
+            "--json",
+            str(out),
+        )
+        command = [sys.executable, "-m", "phasegrad", *words]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+        time.sleep(4)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=120)
+        assert process.returncode == 130, error
+        assert "Stopped after epoch" in error
+        data = json.loads(out.read_text())
+        assert data["interrupted"] is True
+        assert len(data["runs"]) == 64
+
+
+def test_the_benchmark_compares_what_it_says():
+    from phasegrad.benchmarks import foundation, small
+
+    assert set(foundation.foundation(sizes=(5,))) == {"rows", "import_s"}
+    figures = small.small(rounds=1)
+    assert {"plain_us", "lanes_us", "ratio_kernel", "ratio_end_to_end"} <= set(figures)
+    assert all(value > 0 for value in figures.values())

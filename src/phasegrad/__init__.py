@@ -6,6 +6,7 @@ the nudge, is minus the gradient of the cost with respect to its natural frequen
 
 from importlib.metadata import version as _version
 
+from phasegrad import datasets
 from phasegrad.dynamics import Nudge, energy, force, laplacian
 from phasegrad.equilibrium import Equilibria, Equilibrium, Status, find_equilibria, find_equilibrium
 from phasegrad.gradients import (
@@ -22,8 +23,10 @@ from phasegrad.gradients import (
     two_phase,
 )
 from phasegrad.interactions import Interaction, OddSeries, Sine
+from phasegrad.models import Model, Prediction, load_model, save_model
 from phasegrad.network import Network
-from phasegrad.objectives import PhaseTargets
+from phasegrad.objectives import ClassTargets, NearestTarget, PaperPair, PhaseTargets
+from phasegrad.seeding import multi_start_seed, output_seed, random_seed, spectral_seed
 from phasegrad.solvers import GradientFlow, GuardedNewton
 from phasegrad.topologies import (
     complete,
@@ -37,10 +40,12 @@ from phasegrad.topologies import (
     small_world,
     to_networkx,
 )
+from phasegrad.training import History, Protocol, TrainingResult, TrainingState, train, train_many
 
 __version__ = _version("phasegrad")
 
 __all__ = [
+    "ClassTargets",
     "Equilibria",
     "Equilibrium",
     "Gradient",
@@ -48,18 +53,27 @@ __all__ = [
     "GradientTable",
     "GradientWarning",
     "GuardedNewton",
+    "History",
     "Interaction",
+    "Model",
+    "NearestTarget",
     "Network",
     "Nudge",
     "OddSeries",
+    "PaperPair",
     "PhaseTargets",
+    "Prediction",
+    "Protocol",
     "Sine",
     "Status",
+    "TrainingResult",
+    "TrainingState",
     "adjoint",
     "autograd",
     "centred",
     "check_gradients",
     "complete",
+    "datasets",
     "energy",
     "find_equilibria",
     "find_equilibrium",
@@ -71,11 +85,19 @@ __all__ = [
     "holomorphic",
     "laplacian",
     "layered",
+    "load_model",
+    "multi_start_seed",
+    "output_seed",
     "random_network",
     "random_regular",
+    "random_seed",
     "ring",
+    "save_model",
     "small_world",
+    "spectral_seed",
     "suggest_beta",
     "to_networkx",
+    "train",
+    "train_many",
     "two_phase",
 ]

@@ -109,6 +109,149 @@ def draw(
     typer.echo(f"Wrote {path}")
 
 
+@app.command(
+    epilog="Example: phasegrad train vowels --vowels a,i --seeds 0:100 --learn omega --init spectral --json out.json"
+)
+def train(
+    task: Annotated[str, typer.Argument(help="What to learn: vowels, fm or xor.")],
+    vowels: Annotated[str, typer.Option(help="Vowels to tell apart, such as a,i or o,u or ae,er,uh.")] = "a,i",
+    seeds: Annotated[str, typer.Option(help="Seeds: one (3), a list (0,2,5) or a range (0:100).")] = "0",
+    hidden: Annotated[int, typer.Option(min=1, help="Hidden oscillators.")] = 5,
+    learn: Annotated[str, typer.Option(help="omega, coupling or both.")] = "omega",
+    init: Annotated[
+        str, typer.Option(help="random, spectral, anti-spectral, output, anti-output or multi-start.")
+    ] = "random",
+    epochs: Annotated[int, typer.Option(min=0, help="Epochs to train.")] = 200,
+    learning_rate: Annotated[float, typer.Option(help="Step per gradient of a frequency.")] = 0.001,
+    coupling_rate: Annotated[
+        float | None, typer.Option(help="Step per gradient of a coupling [default: the same].")
+    ] = None,
+    beta: Annotated[float, typer.Option(help="Strength of the nudge.")] = 0.1,
+    margin: Annotated[
+        float, typer.Option(help="Targets are -margin for the right output, +margin for the others.")
+    ] = 0.2,
+    decision: Annotated[str, typer.Option(help="cosine (the paper) or nearest (what the cost asks for).")] = "cosine",
+    gradient: Annotated[str, typer.Option(help="two_phase, adjoint or finite_difference.")] = "two_phase",
+    loop: Annotated[str, typer.Option(help="Training loop of the paper: main or matched.")] = "main",
+    evaluate_every: Annotated[int, typer.Option(min=1, help="Score the test part every so many epochs.")] = 20,
+    edge_leak: Annotated[bool, typer.Option(help="Historical variant: absent edges leak to 0.01.")] = False,
+    save: Annotated[
+        Path | None, typer.Option(help="Write the model here; of many seeds the best on its training part.")
+    ] = None,
+    json: Annotated[Path | None, typer.Option(help="Also write every run to this JSON file.")] = None,
+) -> None:
+    """Train oscillator networks, one per seed, all at once.
+
+    The seed drives the network, the split of the data and the order of the samples, as in the paper. The first
+    training on a machine compiles its kernel, which takes about half a minute; after that it is read from disk.
+    """
+    from phasegrad.report.training import RunSummary, training_table
+
+    for place in (save, json):
+        if place is not None:
+            _check_place(place)
+    numbers = _seed_list(seeds)
+    runs = RunSummary.plan(task, vowels.split(","), numbers, hidden, init)
+    objective = {"cosine": phasegrad.PaperPair, "nearest": phasegrad.NearestTarget}.get(decision)
+    if objective is None:
+        raise ValueError(f"--decision must be cosine or nearest. Got {decision!r}.")
+    progress = Progress(
+        TextColumn("{task.description}"), BarColumn(), TextColumn("epoch {task.completed:.0f} of {task.total:.0f}"),
+        TimeElapsedColumn(), console=Console(stderr=True), transient=True,
+    )  # fmt: skip
+    bar = progress.add_task(f"{len(numbers)} seeds, preparing", total=max(epochs, 1))
+
+    def show(epoch: int, history: phasegrad.History) -> None:
+        accuracy = history.test_accuracy[:, -1].mean()
+        progress.update(bar, completed=epoch, description=f"{len(numbers)} seeds, test accuracy {accuracy:.1%}")
+
+    try:
+        with progress:
+            result = phasegrad.train_many(
+                runs.networks, runs.data, seeds=numbers, progress=show, learn=learn, epochs=epochs,
+                learning_rate=learning_rate, coupling_rate=coupling_rate, beta=beta, objective=objective(margin),
+                gradient=gradient, loop=loop, evaluate_every=evaluate_every, edge_leak=edge_leak,
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        typer.echo("Stopped before the first epoch; nothing was written.", err=True)
+        raise typer.Exit(130) from None
+    Console().print(training_table(numbers, result))
+    if save is not None:
+        chosen = runs.save_best(save, result, numbers)
+        typer.echo(f"Wrote {save} (seed {chosen})")
+    if json is not None:
+        from phasegrad.report.files import write_json
+
+        write_json(json, runs.as_dict(result, numbers))
+        typer.echo(f"Wrote {json}")
+    if result.interrupted:
+        typer.echo(
+            f"Stopped after epoch {result.state.epoch} of {epochs}; everything above is of that epoch.", err=True
+        )
+        raise typer.Exit(130)
+
+
+@app.command(epilog="Example: phasegrad predict model.npz samples.csv --json classes.json")
+def predict(
+    model: Annotated[Path, typer.Argument(help="Model file that `phasegrad train --save` wrote.")],
+    samples: Annotated[Path, typer.Argument(help="CSV file whose header names the model's features.")],
+    json: Annotated[Path | None, typer.Option(help="Also write the classes to this JSON file.")] = None,
+) -> None:
+    """Classify the rows of a CSV file with a trained model; columns that are not features are ignored."""
+    from phasegrad.report.files import write_json
+    from phasegrad.report.training import prediction_table, read_samples
+
+    if json is not None:
+        _check_place(json)
+    loaded = phasegrad.load_model(model)
+    answer = loaded.predict(read_samples(samples, loaded.features))
+    Console().print(prediction_table(answer))
+    if json is not None:
+        write_json(json, {"classes": answer.names, "stable": answer.equilibrium.stable.tolist()})
+        typer.echo(f"Wrote {json}")
+
+
+@app.command(epilog="Example: phasegrad bench --json bench.json")
+def bench(
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds of which the median is taken.")] = 3,
+    json: Annotated[Path | None, typer.Option(help="Also write every figure to this JSON file.")] = None,
+) -> None:
+    """Compare speed with the plain way: scipy's fsolve, sample by sample. CPU time, medians, within one run."""
+    from phasegrad.benchmarks.foundation import foundation
+    from phasegrad.benchmarks.small import small
+    from phasegrad.report.console import benchmark_tables
+    from phasegrad.report.files import write_json
+
+    if json is not None:
+        _check_place(json)
+    console = Console(stderr=True)
+    with console.status("training 100 small networks, the plain way and in lanes ..."):
+        figures = {"small": small(rounds)}
+    with console.status("equilibria and gradients ..."):
+        figures["foundation"] = foundation()
+    Console().print(benchmark_tables(figures))
+    if json is not None:
+        write_json(json, figures)
+        typer.echo(f"Wrote {json}")
+
+
+def _seed_list(text: str) -> list[int]:
+    """Return the seeds of 3, of 0,2,5 or of 0:100."""
+    try:
+        if ":" in text:
+            first, last = (int(part) for part in text.split(":"))
+            numbers = list(range(first, last))
+        else:
+            numbers = [int(word) for word in text.split(",") if word.strip()]
+    except ValueError:
+        numbers = []
+    if not numbers or min(numbers) < 0 or len(set(numbers)) != len(numbers):
+        raise ValueError(
+            f"--seeds must be a seed (3), a list (0,2,5) or a range (0:100) of whole numbers. Got {text!r}."
+        )
+    return numbers
+
+
 def _numbers(name: str, text: str) -> list[int]:
     try:
         return [int(word) for word in text.split(",") if word.strip()]

@@ -221,25 +221,10 @@ def find_equilibrium(
     system, shape = build_system(network, inputs, nudge)
     _refuse_huge(network)
     system, shape, first = _with_start(system, shape, start, seed)
-    phases = system.place(first)
-    limits = tolerance_of(system, tolerance, phases)
-    excess = system.locking_excess()
-    locked_out = np.any(excess > 0, axis=1)
-    solved = np.flatnonzero(~locked_out)
-    steps = np.zeros(system.batch, dtype=np.int64)
-    left = residual(system, system.force(phases))
-    if solved.size:
-        chosen = _choose(solver, system)
-        part = system.take(solved)
-        solution = chosen.solve(part, phases[solved], limits[solved])
-        if isinstance(start, str) and start == "random":
-            # Turns gathered on the way mean nothing after a random start and would cost digits.
-            again = chosen.solve(part, part.place(wrapped(solution.phases)), limits[solved])
-            solution = Solution(again.phases, again.residual, solution.steps + again.steps)
-        phases[solved], left[solved], steps[solved] = solution.phases, solution.residual, solution.steps
+    chosen = _choose(solver, system)
     data = None if inputs is None else np.broadcast_to(np.asarray(inputs, float), (*shape, len(network.inputs)))
-    blocking = np.where(locked_out, np.argmax(excess, axis=1), -1)
-    return _certify(system, shape, Solution(phases, left, steps), limits, blocking, eigenvalue, data)
+    unwind = isinstance(start, str) and start == "random"
+    return settle(system, shape, first, chosen, tolerance=tolerance, eigenvalue=eigenvalue, unwind=unwind, inputs=data)
 
 
 def find_equilibria(
@@ -298,6 +283,39 @@ def find_equilibria(
         unstable=counts[Status.UNSTABLE],
         unconverged=counts[Status.UNCONVERGED] + counts[Status.CANNOT_LOCK],
     )
+
+
+def settle(
+    system: System,
+    shape: Shape,
+    first: Array,
+    solver: Solver,
+    *,
+    tolerance: float = 1e-12,
+    eigenvalue: bool = False,
+    unwind: bool = False,
+    inputs: FloatArray | None = None,
+) -> Equilibrium:
+    """Solve a flat system from phases ``first`` (B, N) and certify the result, shaped as ``shape``.
+
+    ``unwind`` removes full turns from the phases on the way: after a random start they mean nothing and cost digits.
+    """
+    phases = system.place(first)
+    limits = tolerance_of(system, tolerance, phases)
+    excess = system.locking_excess()
+    locked_out = np.any(excess > 0, axis=1)
+    solved = np.flatnonzero(~locked_out)
+    steps = np.zeros(system.batch, dtype=np.int64)
+    left = residual(system, system.force(phases))
+    if solved.size:
+        part = system.take(solved)
+        solution = solver.solve(part, phases[solved], limits[solved])
+        if unwind:
+            again = solver.solve(part, part.place(wrapped(solution.phases)), limits[solved])
+            solution = Solution(again.phases, again.residual, solution.steps + again.steps)
+        phases[solved], left[solved], steps[solved] = solution.phases, solution.residual, solution.steps
+    blocking = np.where(locked_out, np.argmax(excess, axis=1), -1)
+    return _certify(system, shape, Solution(phases, left, steps), limits, blocking, eigenvalue, inputs)
 
 
 def tolerance_of(system: System, tolerance: float, phases: Array) -> FloatArray:

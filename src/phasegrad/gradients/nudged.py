@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phasegrad.dynamics import Cost, Nudge
-from phasegrad.equilibrium import Equilibrium, find_equilibrium
+from phasegrad.dynamics import Cost, Pull
+from phasegrad.equilibrium import Equilibrium, settle
 from phasegrad.gradients.implicit import local_products
 from phasegrad.gradients.result import Gradient, GradientWarning, Question, ask
 from phasegrad.network import Network
@@ -218,15 +218,12 @@ def _bending_rate_of(question: Question, rows: Array) -> FloatArray:
     return np.maximum(ratio, compliance)
 
 
+@on_one_blas_thread
 def _nudged(question: Question, beta: complex) -> Equilibrium:
     """Return the flat batch of equilibria under a nudge, started at the free ones."""
-    return find_equilibrium(
-        question.network,
-        question.inputs,
-        nudge=Nudge(question.objective, question.target, beta),
-        start=question.phases,
-        solver=BranchNewton(),
-    )
+    strength = np.full((question.system.batch, 1), beta)
+    system = question.system.replace(pull=Pull(question.objective, question.nodes, question.target, strength))
+    return settle(system, (system.batch,), question.phases, BranchNewton())
 
 
 def _combine(question: Question, terms: list[tuple[complex, Array]]) -> dict[str, Array]:

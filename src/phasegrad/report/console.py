@@ -32,8 +32,34 @@ def verification_tables(result: Verification) -> RenderableType:
     )
 
 
+def benchmark_tables(figures: dict[str, Any]) -> RenderableType:
+    """Return the figures of `phasegrad bench` as tables."""
+    small = figures["small"]
+    table = plain_table("Training 100 networks 2+5+2: CPU microseconds per update", "")
+    for heading in ("way", "us per update", "times the plain way"):
+        table.add_column(heading, justify="left" if heading == "way" else "right")
+    for name, key, ratio in (
+        ("plain: fsolve, sample by sample", "plain_us", None),
+        ("generic engine, any network", "generic_us", "ratio_generic"),
+        ("lanes, kernel", "lanes_us", "ratio_kernel"),
+        ("lanes, whole experiment", "end_to_end_us", "ratio_end_to_end"),
+    ):
+        table.add_row(name, f"{small[key]:.3g}", "1" if ratio is None else f"{small[ratio]:.3g}")
+    other = plain_table("Equilibria and gradients: CPU seconds", "")
+    for heading in ("task", "plain", "phasegrad", "ratio"):
+        other.add_column(heading, justify="left" if heading == "task" else "right")
+    for name, row in figures["foundation"]["rows"].items():
+        other.add_row(name, f"{row['plain_s']:.5f}", f"{row['phasegrad_s']:.6f}", f"{row['ratio']:.3g}")
+    return Group(
+        table,
+        Text(f"100 networks x 200 epochs: {small['experiment_cpu_s']:.2f} CPU seconds"),
+        other,
+        Text(f"import phasegrad: {figures['foundation']['import_s']:.2f} CPU seconds"),
+    )
+
+
 def _identity_table(title: str, rows: list[dict[str, Any]], extra: str | None = None) -> Table:
-    table = _table(
+    table = plain_table(
         title,
         "1 - cosine of two methods: TP two-phase (beta = 1e-4), FD finite difference, AG autograd, AD adjoint",
     )
@@ -56,7 +82,7 @@ def _identity_table(title: str, rows: list[dict[str, Any]], extra: str | None = 
 
 
 def _asymmetry_table(rows: list[dict[str, Any]]) -> Table:
-    table = _table("Table 2: non-reciprocal coupling, N = 15", "cosine of two-phase and finite difference")
+    table = plain_table("Table 2: non-reciprocal coupling, N = 15", "cosine of two-phase and finite difference")
     for heading in ("asymmetry", "mean", "std", "worst seed", "seeds"):
         table.add_column(heading, justify="right")
     for row in rows:
@@ -71,7 +97,7 @@ def _asymmetry_table(rows: list[dict[str, Any]]) -> Table:
 
 
 def _finite_beta_table(data: dict[str, Any]) -> Table:
-    table = _table(f"Finite beta: two-phase at beta = {data['beta']:g} against adjoint, N = {data['N']}", "")
+    table = plain_table(f"Finite beta: two-phase at beta = {data['beta']:g} against adjoint, N = {data['N']}", "")
     for heading in ("networks", "mean cosine", "minimum cosine", "mean scale error"):
         table.add_column(heading, justify="right")
     table.add_row(
@@ -85,7 +111,7 @@ def _finite_beta_table(data: dict[str, Any]) -> Table:
 
 def _parameters_table(rows: list[dict[str, Any]]) -> Table:
     methods = list(dict.fromkeys(row["method"] for row in rows))
-    table = _table(
+    table = plain_table(
         "Every parameter: relative error against the adjoint gradient",
         "worst seed; TP two-phase and CE centred (beta = 1e-4), HO one complex step (1e-8), FD, AG as above",
     )
@@ -107,7 +133,9 @@ def _parameters_table(rows: list[dict[str, Any]]) -> Table:
 
 
 def _raw_table(rows: list[dict[str, Any]]) -> Table:
-    table = _table("Raw against centred frequencies, N = 15", "what turning one raw frequency does, by differences")
+    table = plain_table(
+        "Raw against centred frequencies, N = 15", "what turning one raw frequency does, by differences"
+    )
     for heading in ("seeds", "error of (centred - mean)", "cosine centred, raw", "worst seed"):
         table.add_column(heading, justify="right")
     cosines = [row["cos_centred_raw"] for row in rows]
@@ -121,7 +149,7 @@ def _raw_table(rows: list[dict[str, Any]]) -> Table:
 
 
 def _beta_table(data: dict[str, Any]) -> Table:
-    table = _table("Error against beta, 2+5+2 networks", "median relative error against the adjoint gradient")
+    table = plain_table("Error against beta, 2+5+2 networks", "median relative error against the adjoint gradient")
     table.add_column("method")
     for beta in data["betas"]:
         table.add_column(f"{beta:.0e}", justify="right")
@@ -149,7 +177,8 @@ def _verdict(checks: Iterable[Check], not_compared: list[str]) -> Text:
     return text
 
 
-def _table(title: str, caption: str) -> Table:
+def plain_table(title: str, caption: str) -> Table:
+    """Return an empty table in the style of all tables here."""
     return Table(
         title=title,
         caption=caption or None,

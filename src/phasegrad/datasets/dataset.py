@@ -1,0 +1,303 @@
+"""What a data set is: two parts of samples with whole-number labels, and how they were split and scaled."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from phasegrad.validation import (
+    FloatArray,
+    IntArray,
+    choice,
+    finite_array,
+    float_between,
+    frozen_array,
+    last_axis_array,
+    random_stream,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """The linear map that takes ``low`` to -1 and ``high`` to 1: x -> 2 (x - low) / (high - low) - 1.
+
+    Parameters
+    ----------
+    low, high : array of shape (d,)
+        The values of each feature that become -1 and 1.
+
+    Examples
+    --------
+    >>> from phasegrad.datasets import Scaling
+    >>> scaling = Scaling.fit([[0.0, 10.0], [4.0, 30.0]])
+    >>> scaling.apply([[1.0, 40.0]]).tolist()
+    [[-0.5, 2.0]]
+    """
+
+    low: FloatArray
+    high: FloatArray
+
+    def __post_init__(self) -> None:
+        low, high = (finite_array(name, getattr(self, name), "Scaling").copy() for name in ("low", "high"))
+        if low.ndim != 1 or low.shape != high.shape:
+            raise ValueError(
+                "Scaling needs one low and one high value for each feature. "
+                f"Got 'low' of shape {low.shape} and 'high' of shape {high.shape}."
+            )
+        if np.any(high <= low):
+            k = int(np.argmax(high <= low))
+            raise ValueError(
+                f"Scaling needs high above low for each feature. Got {low[k]} and {high[k]} at index [{k}]."
+            )
+        object.__setattr__(self, "low", frozen_array(low))
+        object.__setattr__(self, "high", frozen_array(high))
+
+    @classmethod
+    def fit(cls, x: ArrayLike, features: Sequence[str] | None = None, *, part: str = "training part") -> Self:
+        """Return the scaling that brings each column of ``x`` to exactly [-1, 1].
+
+        Parameters
+        ----------
+        x : array of shape (n, d)
+        features : sequence of str, optional
+            Names of the columns, for messages; x0, x1, ... unless given.
+        part : str
+            What ``x`` is, for messages.
+        """
+        array = plain_array("x", x, "Scaling.fit")
+        names = distinct_names("features", column_names(array) if features is None else features, "Scaling.fit")
+        table = _feature_table("x", array, names, "Scaling.fit")
+        if not len(table):
+            raise ValueError("Scaling.fit needs at least one row to take the range from. Got none.")
+        low, high = table.min(axis=0), table.max(axis=0)
+        flat = np.flatnonzero(low == high)
+        if flat.size:
+            raise ValueError(
+                f"Feature '{names[flat[0]]}' has the same value everywhere in the {part} ({low[flat[0]]:g}), so it has "
+                "no range to scale by. Leave the feature out or select more samples."
+            )
+        return cls(low, high)
+
+    def apply(self, x: ArrayLike) -> FloatArray:
+        """Return ``x`` of shape (..., d) scaled; values outside the fitted range go beyond -1 and 1."""
+        table = last_axis_array("x", x, self.low.size, "one value for each feature", "Scaling.apply")
+        return 2 * (table - self.low) / (self.high - self.low) - 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset:
+    """A training part and a test part of labelled samples; all arrays are read-only.
+
+    Parameters
+    ----------
+    name : str
+        What the data are, in a few words.
+    x_train, x_test : array of shape (n, d)
+        Features.
+    y_train, y_test : int array of shape (n,)
+        Labels: positions in ``classes``.
+    classes, features : tuple of str
+        Names of the classes and of the columns.
+    scaling : Scaling or None
+        The scaling that was applied to the features, if any.
+    train_rows, test_rows : int array of shape (n,) or None
+        Positions of the samples in the table before it was split.
+
+    Examples
+    --------
+    >>> from phasegrad.datasets import vowels
+    >>> data = vowels("a,i", seed=0)
+    >>> data
+    vowels a, i: 220 training and 55 test samples, 2 features, 2 classes
+    >>> data.x_train.shape, data.n_classes
+    ((220, 2), 2)
+    """
+
+    name: str
+    x_train: FloatArray
+    y_train: IntArray
+    x_test: FloatArray
+    y_test: IntArray
+    classes: tuple[str, ...]
+    features: tuple[str, ...]
+    scaling: Scaling | None = None
+    train_rows: IntArray | None = None
+    test_rows: IntArray | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "classes", distinct_names("classes", self.classes, "Dataset"))
+        object.__setattr__(self, "features", distinct_names("features", self.features, "Dataset"))
+        for part in ("train", "test"):
+            x, y, rows = f"x_{part}", f"y_{part}", f"{part}_rows"
+            table = _feature_table(x, getattr(self, x), self.features, "Dataset")
+            labels = _label_array(y, getattr(self, y), len(table), len(self.classes), "Dataset")
+            object.__setattr__(self, x, frozen_array(table))
+            object.__setattr__(self, y, frozen_array(labels))
+            if getattr(self, rows) is not None:
+                positions = _whole_number_array(rows, getattr(self, rows), len(table), "Dataset")
+                object.__setattr__(self, rows, frozen_array(positions))
+        if not len(self.x_train):
+            raise ValueError("Dataset needs at least one training sample. Got none.")
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.classes)
+
+    def require_all_classes(self) -> None:
+        """Raise a ValueError that names a class without a sample in the training part or in the test part."""
+        for part, labels in (("training", self.y_train), ("test", self.y_test)):
+            missing = np.flatnonzero(np.bincount(labels, minlength=self.n_classes) == 0)
+            if missing.size:
+                raise ValueError(
+                    f"Class '{self.classes[missing[0]]}' has no sample in the {part} part, which has "
+                    f"{_count(len(labels), 'sample')}. Change the split, its seed, or the selection of samples."
+                )
+
+    def __repr__(self) -> str:
+        return (
+            f"{self.name}: {len(self.x_train)} training and {len(self.x_test)} test samples, "
+            f"{_count(len(self.features), 'feature')}, {_count(self.n_classes, 'class', 'classes')}"
+        )
+
+
+def split_and_scale(
+    name: str,
+    x: ArrayLike,
+    y: ArrayLike,
+    classes: Sequence[str],
+    features: Sequence[str],
+    *,
+    seed: int | np.random.Generator | None,
+    train_fraction: float = 0.8,
+    scale_by: str = "train",
+) -> Dataset:
+    """Split a table at random and scale its features to [-1, 1].
+
+    The rows are put in the order ``numpy.random.default_rng(seed).permutation(n)``; the first
+    ``int(train_fraction * n)`` of them are the training part, the others the test part.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set.
+    x : array of shape (n, d)
+        Features.
+    y : int array of shape (n,)
+        Labels: positions in ``classes``.
+    classes, features : sequence of str
+        Names of the classes and of the columns.
+    seed : int, Generator or None
+        Seed of the random stream.
+    train_fraction : float
+        Share of the rows that are for training, from 0 to 1.
+    scale_by : {"train", "all"}
+        Where the range of each feature is taken from. With ``"train"``, the training part, test values may lie
+        outside [-1, 1]. ``"all"`` takes the range of all rows, so the training part knows something about the
+        test part; it is there to repeat historical results that were made this way.
+
+    Examples
+    --------
+    >>> from phasegrad.datasets.dataset import split_and_scale
+    >>> x = [[1.0], [2.0], [3.0], [4.0], [5.0]]
+    >>> data = split_and_scale("steps", x, [0, 0, 0, 1, 1], ["low", "high"], ["height"], seed=3)
+    >>> data
+    steps: 4 training and 1 test samples, 1 feature, 2 classes
+    >>> data.train_rows.tolist(), data.test_rows.tolist()
+    ([4, 2, 1, 3], [0])
+    >>> data.x_test.round(3).tolist()
+    [[-1.667]]
+    """
+    owner = "split_and_scale"
+    classes = distinct_names("classes", classes, owner)
+    features = distinct_names("features", features, owner)
+    table = _feature_table("x", x, features, owner)
+    labels = _label_array("y", y, len(table), len(classes), owner)
+    train_fraction = float_between("train_fraction", train_fraction, 0, 1, owner)
+    scale_by = choice("scale_by", scale_by, ("train", "all"), owner)
+    n_train = int(train_fraction * len(table))
+    if n_train == 0:
+        raise ValueError(
+            f"A train_fraction of {train_fraction:g} leaves no training sample out of {_count(len(table), 'sample')}. "
+            "Raise train_fraction or select more samples."
+        )
+    order = random_stream(seed, owner).permutation(len(table))
+    train, test = order[:n_train], order[n_train:]
+    if scale_by == "train":
+        scaling = Scaling.fit(table[train], features)
+    else:
+        scaling = Scaling.fit(table, features, part="selected rows")
+    x_train, x_test = scaling.apply(table[train]), scaling.apply(table[test])
+    return Dataset(name, x_train, labels[train], x_test, labels[test], classes, features, scaling, train, test)
+
+
+def column_names(table: NDArray[Any]) -> tuple[str, ...]:
+    """Return the names x0, x1, ... for the columns of a table."""
+    return tuple(f"x{k}" for k in range(table.shape[1] if table.ndim == 2 else 1))
+
+
+def plain_array(name: str, value: Any, owner: str) -> NDArray[Any]:
+    """Return ``value`` as an array of any kind, refusing rows of unequal length."""
+    try:
+        return np.asarray(value)
+    except ValueError:
+        raise ValueError(
+            f"The '{name}' parameter of {owner} must be an array with rows of equal length. Got {value!r:.80} instead."
+        ) from None
+
+
+def distinct_names(name: str, value: Any, owner: str) -> tuple[str, ...]:
+    """Return ``value`` as a tuple of one or more different names."""
+    names = () if isinstance(value, str) or not isinstance(value, Iterable) else tuple(value)
+    if not names or not all(isinstance(item, str) for item in names):
+        raise ValueError(
+            f"The '{name}' parameter of {owner} must be a list of one or more names. Got {value!r} instead."
+        )
+    item, times = Counter(names).most_common(1)[0]
+    if times > 1:
+        raise ValueError(f"The '{name}' parameter of {owner} has the name {item!r} twice. Got {names}.")
+    return names
+
+
+def _feature_table(name: str, value: Any, features: tuple[str, ...], owner: str) -> FloatArray:
+    table = plain_array(name, value, owner)
+    if table.ndim != 2 or table.shape[1] != len(features):
+        raise ValueError(
+            f"The '{name}' parameter of {owner} must be a table of shape (samples, {len(features)}): a row for each "
+            f"sample and a column for each feature. Got shape {table.shape}."
+        )
+    for k, feature in enumerate(features):
+        finite_array(f"{name}[:, {k}] ({feature})", table[:, k], owner)
+    return table.astype(np.float64)
+
+
+def _label_array(name: str, value: Any, length: int, n_classes: int, owner: str) -> IntArray:
+    labels = _whole_number_array(name, value, length, owner)
+    outside = labels[(labels < 0) | (labels >= n_classes)]
+    if outside.size:
+        raise ValueError(
+            f"The '{name}' parameter of {owner} has the label {outside[0]}, but labels must be from 0 to "
+            f"{n_classes - 1}, the positions in the list of classes."
+        )
+    return labels
+
+
+def _whole_number_array(name: str, value: Any, length: int, owner: str) -> IntArray:
+    numbers = plain_array(name, value, owner)
+    if numbers.shape != (length,):
+        raise ValueError(
+            f"The '{name}' parameter of {owner} must have one entry for each of {_count(length, 'sample')}. "
+            f"Got shape {numbers.shape}."
+        )
+    if numbers.dtype.kind not in "iu" and length:
+        raise ValueError(f"The '{name}' parameter of {owner} must hold whole numbers. Got {value!r:.80} instead.")
+    return numbers.astype(np.int64)
+
+
+def _count(number: int, noun: str, plural: str = "") -> str:
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
