@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import os
 import pkgutil
 import subprocess
 import sys
@@ -81,5 +82,16 @@ def test_a_wheel_holds_everything_the_package_reads(tmp_path):
     names = set(zipfile.ZipFile(wheel).namelist())
     for needed in ("py.typed", "studies/published/ablation.json", "datasets/hillenbrand1995.csv"):
         assert f"phasegrad/{needed}" in names
+    # An installed wheel, not the checkout, must find its data.
+    place = tmp_path / "installed"
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(place), str(wheel)]
+    subprocess.run(install, check=True, capture_output=True)
+    code = "import phasegrad as pg; print(pg.__file__); print(pg.datasets.vowels('a,i,u'))"
+    environment = {**os.environ, "PYTHONPATH": str(place)}
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment, cwd=tmp_path
+    )
+    assert str(place) in result.stdout
+    assert "vowels a, i, u: 330 training and 83 test samples" in result.stdout
     shipped = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src").rglob("*.py")}
     assert shipped <= names

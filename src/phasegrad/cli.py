@@ -135,6 +135,9 @@ def train(
     loop: Annotated[str, typer.Option(help="Training loop of the paper: main or matched.")] = "main",
     evaluate_every: Annotated[int, typer.Option(min=1, help="Score the test part every so many epochs.")] = 20,
     edge_leak: Annotated[bool, typer.Option(help="Historical variant: absent edges leak to 0.01.")] = False,
+    scale_by: Annotated[
+        str, typer.Option(help="Scale vowels by the train part or, historical, by all rows.")
+    ] = "train",
     save: Annotated[
         Path | None, typer.Option(help="Write the model here; of many seeds the best on its training part.")
     ] = None,
@@ -151,7 +154,7 @@ def train(
         if place is not None:
             _check_place(place)
     numbers = _seed_list(seeds)
-    runs = RunSummary.plan(task, vowels.split(","), numbers, hidden, init)
+    runs = RunSummary.plan(task, vowels.split(","), numbers, hidden, init, scale_by)
     objective = {"cosine": phasegrad.PaperPair, "nearest": phasegrad.NearestTarget}.get(decision)
     if objective is None:
         raise ValueError(f"--decision must be cosine or nearest. Got {decision!r}.")

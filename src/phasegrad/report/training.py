@@ -45,12 +45,14 @@ class RunSummary:
     data: list[Dataset]
 
     @classmethod
-    def plan(cls, task: str, vowels: Sequence[str], seeds: Sequence[int], hidden: int, init: str) -> RunSummary:
+    def plan(
+        cls, task: str, vowels: Sequence[str], seeds: Sequence[int], hidden: int, init: str, scale_by: str = "train"
+    ) -> RunSummary:
         """Set up one network and one data set per seed."""
         choice("task", task, TASKS, "phasegrad train")
         choice("init", init, _INITS, "phasegrad train")
         loaders: dict[str, Callable[[int], Dataset]] = {
-            "vowels": lambda seed: datasets.vowels([name.strip() for name in vowels], seed=seed),
+            "vowels": lambda seed: datasets.vowels([name.strip() for name in vowels], seed=seed, scale_by=scale_by),
             "fm": lambda seed: datasets.fm(seed=seed),
             "xor": lambda _seed: datasets.xor(),
         }
