@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: reproduce test test-slow lint format bench venv clean
+.PHONY: reproduce test test-slow lint format bench venv clean clean-cache
 
 reproduce: venv
 	$(BIN)/phasegrad verify
@@ -35,5 +35,8 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $(READY)
 
-clean:
+clean-cache:
+	find src -name '*.nb[ic]' -delete
+
+clean: clean-cache
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

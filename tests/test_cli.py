@@ -94,7 +94,7 @@ def test_wrong_words_get_one_sentence_and_status_2(words, message, tmp_path):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_a_full_disk_is_said_and_leaves_nothing_behind(tmp_path, monkeypatch):
-    from phasegrad.report import files
+    from phasegrad import files
 
     place = tmp_path / "out.json"
     place.write_text("before")

@@ -8,7 +8,7 @@ from numba import njit
 from random_networks import make_network
 
 import phasegrad as pg
-from phasegrad.training import kernel
+from phasegrad.training import settling
 from phasegrad.training.program import elimination_program
 from phasegrad.training.vector import WIDTH, any_less, copies, floor, load, magnitude, store, where_less
 
@@ -51,7 +51,7 @@ def test_sines_are_accurate_to_rounding():
     """Two units in the last place of one, from tiny angles to many turns."""
     phases = np.concatenate([np.linspace(-60, 60, 250 * WIDTH), np.geomspace(1e-12, 1, 10 * WIDTH)]).reshape(-1, WIDTH)
     sine, cosine = np.zeros_like(phases), np.zeros_like(phases)
-    kernel.sines(phases, sine, cosine)
+    settling.sines(phases, sine, cosine)
     np.testing.assert_allclose(sine, np.sin(phases), atol=7e-16)
     np.testing.assert_allclose(cosine, np.cos(phases), atol=7e-16)
 
@@ -62,7 +62,7 @@ def factor_and_solve(program, coupling, phases, work, step):
     kernel_substitute(program.column_start, program.column_row, work.lower, work.pivot, step)
 
 
-kernel_first_factor, kernel_substitute = kernel.first_factor, kernel.substitute
+kernel_first_factor, kernel_substitute = settling.first_factor, settling.substitute
 
 
 @njit
@@ -70,7 +70,7 @@ def scratch(program, size, edges):
     return kernel_make_work(program, size, edges)
 
 
-kernel_make_work = kernel.make_work
+kernel_make_work = settling.make_work
 
 
 @given(st.integers(2, 14), st.integers(0, 2**31))

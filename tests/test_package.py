@@ -19,6 +19,7 @@ MODULES = [m.name for m in pkgutil.walk_packages(pg.__path__, "phasegrad.") if m
 # The line data walks: a room imports only from rooms before it.
 ROOMS = (
     "validation",
+    "files",
     "datasets",
     "interactions",
     "network",

@@ -287,6 +287,15 @@ class TestFailures:
             assert mixed.networks[k] == clean.networks[k]
         assert mixed.history.skipped[2].sum() > 0
 
+    def test_unstable_states_are_counted(self):
+        """Repelling oscillators in phase: an equilibrium that Newton finds from zero and noise would destroy."""
+        network = pg.complete(5, coupling=-1.0, signed=True, inputs=(0, 1), outputs=(3, 4), input_scale=0.1)
+        result = pg.train(network, tiny(), epochs=2, evaluate_every=1, coupling_bounds=(-8.0, 8.0))
+        assert result.history.unstable[0].tolist() == [0, 12, 12]
+        assert result.history.skipped.sum() == 0
+        stable = pg.train(network.replace(coupling=1.0), tiny(), epochs=2, evaluate_every=1)
+        assert stable.history.unstable.sum() == 0
+
     def test_bounds_and_clipping_hold(self):
         network, data = pg.layered(2, 4, 2, seed=0), tiny()
         result = pg.train(network, data, epochs=5, learn="both", learning_rate=0.5, coupling_rate=5.0,

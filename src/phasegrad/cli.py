@@ -60,8 +60,8 @@ def verify(
 
     Exit status: 0 if every check keeps its tolerance, 1 if one misses it, 2 for wrong input.
     """
+    from phasegrad.files import write_json
     from phasegrad.report.console import verification_tables
-    from phasegrad.report.files import write_json
 
     pieces = verification.plan(_numbers("sizes", sizes), seeds)
     if json is not None:
@@ -183,7 +183,7 @@ def train(
         chosen = runs.save_best(save, result, numbers)
         typer.echo(f"Wrote {save} (seed {chosen})")
     if json is not None:
-        from phasegrad.report.files import write_json
+        from phasegrad.files import write_json
 
         write_json(json, runs.as_dict(result, numbers))
         typer.echo(f"Wrote {json}")
@@ -201,7 +201,7 @@ def predict(
     json: Annotated[Path | None, typer.Option(help="Also write the classes to this JSON file.")] = None,
 ) -> None:
     """Classify the rows of a CSV file with a trained model; columns that are not features are ignored."""
-    from phasegrad.report.files import write_json
+    from phasegrad.files import write_json
     from phasegrad.report.training import prediction_table, read_samples
 
     if json is not None:
@@ -222,8 +222,8 @@ def bench(
     """Compare speed with the plain way: scipy's fsolve, sample by sample. CPU time, medians, within one run."""
     from phasegrad.benchmarks.foundation import foundation
     from phasegrad.benchmarks.small import small
+    from phasegrad.files import write_json
     from phasegrad.report.console import benchmark_tables
-    from phasegrad.report.files import write_json
 
     if json is not None:
         _check_place(json)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from phasegrad.datasets import Scaling
 from phasegrad.equilibrium import Equilibrium, find_equilibrium
+from phasegrad.files import write_whole
 from phasegrad.interactions import Interaction, OddSeries, Sine
 from phasegrad.network import Network
 from phasegrad.objectives import ClassTargets, NearestTarget, PaperPair
@@ -105,16 +105,7 @@ def save_model(path: str | os.PathLike[str], model: Model) -> None:
     arrays = {name: getattr(network, name) for name in _ARRAYS if getattr(network, name) is not None}
     if model.scaling is not None:
         arrays |= {"scaling_low": model.scaling.low, "scaling_high": model.scaling.high}
-    temporary = None
-    try:
-        with tempfile.NamedTemporaryFile(dir=place.parent, prefix=place.name, delete=False) as file:
-            temporary = file.name
-            np.savez(file, header=np.array(json.dumps(header)), **arrays)
-        os.replace(temporary, place)
-    except OSError as error:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
-        raise OSError(f"Could not write {place}: {error.strerror}. Choose another place or make room there.") from error
+    write_whole(place, lambda file: np.savez(file, header=np.array(json.dumps(header)), **arrays))
 
 
 def load_model(path: str | os.PathLike[str]) -> Model:

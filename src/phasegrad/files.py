@@ -1,0 +1,40 @@
+"""Writing files so that a reader never sees half of one."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+
+def write_whole(path: Path, write: Callable[[IO[bytes]], None]) -> None:
+    """Let ``write`` fill a file beside ``path`` and move it there when it is complete.
+
+    Raises OSError with a sentence that names the path; what was there before is then still there.
+    """
+    temporary = None
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:
+            temporary = file.name
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise OSError(f"Could not write {path}: {error.strerror}. Choose another place or make room there.") from error
+    finally:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write ``data`` as JSON, whole or not at all."""
+    text = json.dumps(data, indent=1) + "\n"
+    write_whole(path, lambda file: _put(file, text))
+
+
+def _put(file: IO[bytes], text: str) -> None:
+    file.write(text.encode("utf-8"))
