@@ -193,6 +193,12 @@ class TestIndependence:
         _, first = np.unique(history.epoch[planned], return_index=True)
         np.testing.assert_array_equal(history.test_loss[:, planned][:, first], straight.history.test_loss)
 
+    def test_how_many_orders_fit_in_memory_changes_nothing(self, paper_networks, vowels, monkeypatch):
+        plan = {"epochs": 9, "evaluate_every": 6, "loop": "matched"}
+        whole = pg.train_many(paper_networks[:3], vowels[:3], **plan)
+        monkeypatch.setattr("phasegrad.training.trainer._ORDERS_AT_ONCE", 2 * 3 * 220)
+        same(pg.train_many(paper_networks[:3], vowels[:3], **plan), whole)
+
     def test_interventions_between_epochs_are_plain_code(self, paper_networks, vowels):
         """A coupling floor after every epoch, as in the paper's five configurations."""
         plan = {"epochs": 6, "learn": "both", "coupling_rate": 0.5}

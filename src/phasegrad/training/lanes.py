@@ -80,7 +80,7 @@ class LaneEngine:
     def train(self, orders: Array) -> Tallies:
         """Train for one epoch per row of ``orders`` (R, epochs, n) and return the sums of each epoch, (R, epochs)."""
         kernel = self.kernel
-        lanes = np.ascontiguousarray(self._lanes(orders.astype(np.uint32)))
+        lanes = self._lanes(orders.astype(np.uint32, copy=False))
         sums = np.zeros((self.groups, orders.shape[1], kernel.TALLIES, kernel.WIDTH))
 
         def train_one(g: int) -> None:

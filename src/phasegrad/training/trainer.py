@@ -24,7 +24,7 @@ from phasegrad.validation import choice, random_stream, whole_number
 Array = NDArray[Any]
 Progress = Callable[[int, History], None]
 
-_ORDERS_AT_ONCE = 2**24
+_ORDERS_AT_ONCE = 2**22
 
 
 def train(
@@ -179,7 +179,10 @@ def _run(
     try:
         while epoch < last:
             block = _block(plan, epoch, last, len(nets) * size)
-            orders = np.stack([[stream.permutation(size) for _ in range(block)] for stream in streams])
+            orders = np.empty((len(streams), block, size), dtype=np.uint32)
+            for r, stream in enumerate(streams):
+                for k in range(block):
+                    orders[r, k] = stream.permutation(size)
             tallies = runner.train(orders)
             epoch += block
             if plan.evaluates_after(epoch) or epoch == last:
