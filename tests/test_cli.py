@@ -75,6 +75,7 @@ def test_verify_exits_with_1_when_a_check_misses(tmp_path):
         (("train", "vowels", "--vowels", "a"), "at least"),
         (("train", "vowels", "--seeds", "5:5"), "--seeds must be a seed (3), a list (0,2,5) or a range (0:100)"),
         (("train", "vowels", "--seeds", "x"), "--seeds must be"),
+        (("train", "vowels", "--seeds", "1,1"), "names a seed twice"),
         (("train", "vowels", "--learn", "mass"), "'omega', 'coupling', 'both'"),
         (("train", "vowels", "--init", "lucky"), "'init' parameter of phasegrad train"),
         (("train", "vowels", "--decision", "coin"), "--decision must be cosine or nearest"),
@@ -162,7 +163,7 @@ class TestTrain:
         assert [row["seed"] for row in data["runs"]] == [0, 1, 2]
         assert all(keys <= set(row) and row["test_accuracy"] > 0.85 for row in data["runs"])
         samples = tmp_path / "samples.csv"
-        samples.write_text("talker,f2_hz,f1_hz\nx,1300,850\ny,2500,300\n")
+        samples.write_text("talker,f2_hz,f1_hz\nx,1300,850\ny,2500,300\n", encoding="utf-8-sig")  # as spreadsheets do
         result = run("predict", str(model), str(samples), "--json", str(answers))
         assert result.returncode == 0, result.stderr
         assert json.loads(answers.read_text()) == {"classes": ["a", "i"], "stable": [True, True]}
@@ -174,7 +175,7 @@ class TestTrain:
     def test_every_task_and_parameter_runs(self, task, more, learn):
         result = run("train", task, *more, "--learn", learn, "--epochs", "1", "--decision", "nearest")
         assert result.returncode == 0, result.stderr
-        assert f"1 runs, 1 epochs, learning {learn}" in result.stdout
+        assert f"1 run, 1 epoch, learning {learn}" in result.stdout
 
     @pytest.mark.parametrize("init", ["random", "anti-spectral", "output", "anti-output", "multi-start"])
     def test_every_start_runs(self, init):
@@ -186,7 +187,7 @@ class TestTrain:
             ("f1_hz\n850\n", "has no column 'f2_hz'. The model needs f1_hz, f2_hz; the file has f1_hz."),
             ("f1_hz,f2_hz\n850,high\n", "line 2: f2_hz is 'high', not a number"),
             ("f1_hz,f2_hz\n850,nan\n", "must be finite"),
-            ("", "the file has no rows"),
+            ("", "the file has no columns"),
         ],
     )
     def test_wrong_samples_are_refused(self, tmp_path, text, message):

@@ -493,3 +493,13 @@ def test_fm_depends_on_the_seed_alone():
 def test_wrong_fm_options_are_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_own_arrays_can_be_scaled_on_their_training_part():
+    data = from_arrays([[0.0, 5.0], [10.0, 7.0]], ["a", "b"], [[20.0, 6.0]], ["b"], scale=True)
+    assert data.x_train.tolist() == [[-1.0, -1.0], [1.0, 1.0]]
+    assert data.x_test.tolist() == [[3.0, 0.0]]
+    assert data.scaling.apply(np.array([[5.0, 6.0]])).tolist() == [[0.0, 0.0]]
+    assert from_arrays([[0.0], [1.0]], [0, 1], [[0.5]], [1]).scaling is None
+    with pytest.raises(ValueError, match="'x1' has the same value everywhere"):
+        from_arrays([[0.0, 5.0], [10.0, 5.0]], ["a", "b"], [[20.0, 6.0]], ["b"], scale=True)

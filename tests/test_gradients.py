@@ -316,6 +316,15 @@ class TestBadInput:
         with pytest.raises(ValueError, match=message):
             call(settled(make_network(5, 0)))
 
+    @pytest.mark.parametrize("name", list(ALL))
+    def test_phases_of_another_network_are_refused(self, name):
+        """After a change of parameters the old equilibrium is no equilibrium, and no method may pretend it is."""
+        network = pg.layered(2, 4, 2, seed=0)
+        equilibrium = pg.find_equilibrium(network, [[0.1, 0.2], [0.3, -0.2]])
+        changed = network.replace(omega=network.omega + 1e-4 * np.arange(8))
+        with pytest.raises(ValueError, match=f"{name} was given phases that are not an equilibrium of this network"):
+            ALL[name](changed, equilibrium, TARGETS, [-0.2, 0.2])
+
     def test_targets_that_do_not_fit_the_batch_are_refused(self):
         network = pg.layered(2, 3, 2)
         equilibrium = pg.find_equilibrium(network, np.zeros((3, 2)))

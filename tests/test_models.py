@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import pickle
 
@@ -36,7 +37,7 @@ def test_every_kind_of_network_survives(network):
 
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "model.npz"
-        pg.save_model(place, pg.Model(network, pg.NearestTarget(), ("x", "y"), ("z",)))
+        pg.save_model(place, pg.Model(network, pg.NearestTarget(), network.outputs, network.inputs))
         assert pg.load_model(place).network == network
 
 
@@ -49,6 +50,28 @@ def test_predictions_are_those_of_equilibrium_and_decision(model):
     assert np.all(answer.equilibrium.stable)
     with pytest.raises(ValueError, match=r"samples of shape \(n, 2\), one column for each of f1_hz, f2_hz"):
         model.predict([1.0, 2.0])
+
+
+def test_a_model_of_a_training_takes_its_names_and_scaling():
+    data = pg.datasets.vowels("o,u", seed=3)
+    result = pg.train_many([pg.layered(2, 3, 2, seed=seed) for seed in range(2)], data, epochs=1)
+    model = pg.Model.from_training(result, data, 1)
+    assert model.network == result.networks[1]
+    assert (model.classes, model.features) == (data.classes, data.features)
+    assert model.scaling is data.scaling
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"objective": pg.PhaseTargets()}, TypeError, "must be PaperPair"),
+        ({"classes": ("a",)}, ValueError, "'classes' per oscillator of its 2 outputs"),
+        ({"features": ("f1", "f2", "f3")}, ValueError, "'features' per oscillator of its 2 inputs"),
+    ],
+)
+def test_a_model_whose_parts_do_not_fit_is_refused(model, change, error, message):
+    with pytest.raises(error, match=message):
+        dataclasses.replace(model, **change)
 
 
 def damaged(tmp_path, model, how):
@@ -99,7 +122,7 @@ def test_what_a_file_cannot_hold_is_refused(tmp_path):
         (pg.ring(4, labels=[(0, 1), (1, 2), (2, 3), (3, 4)]), "labels that are strings or whole numbers"),
     ):
         with pytest.raises(ValueError, match=message):
-            pg.save_model(tmp_path / "model.npz", pg.Model(network, pg.PaperPair(), ("a",), ("f",)))
+            pg.save_model(tmp_path / "model.npz", pg.Model(network, pg.PaperPair(), (), ()))
     assert list(tmp_path.iterdir()) == []
 
 

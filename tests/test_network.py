@@ -153,5 +153,5 @@ def test_frequencies_of_the_wrong_form_are_refused(omega):
 def test_repr_says_what_the_network_is():
     network = pg.Network(PATH, 1.0, np.zeros(3), coupling_reverse=[2.0, 2.0], outputs=[2])
     assert repr(network) == (
-        "Network(3 oscillators, 2 edges, 1 outputs, non-reciprocal coupling, Sine(), node 0 held at phase 0)"
+        "Network(3 oscillators, 2 edges, 1 output, non-reciprocal coupling, Sine(), node 0 held at phase 0)"
     )

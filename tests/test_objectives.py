@@ -66,6 +66,7 @@ class TestClasses:
     def test_the_papers_pair_decides_by_the_largest_cosine_with_ties_to_the_lower(self):
         pair = pg.PaperPair()
         assert pair.decide([[0.1, -0.3], [0.3, -0.1], [-0.2, 0.2]]).tolist() == [0, 1, 0]
+        assert pair.decide([2 * np.pi, 0.5]).item() == 0  # a full turn away is as good as zero
         assert pair.table(2).tolist() == [[-0.2, 0.2], [0.2, -0.2]]
 
     @given(st.integers(2, 5), st.integers(0, 2**31))

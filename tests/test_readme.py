@@ -17,7 +17,8 @@ def assert_same_text(shown: str, printed: str) -> None:
         assert small or abs(float(got) - float(expected)) <= 0.05 * abs(float(expected)), f"{expected} is now {got}"
 
 
-def test_every_example_runs_and_prints_what_is_shown():
+def test_every_example_runs_and_prints_what_is_shown(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```(python|text)\n(.*?)```", README, flags=re.DOTALL)
     assert sum(kind == "python" for kind, _ in blocks) >= 5
     names: dict = {}

@@ -83,7 +83,7 @@ def test_names_weights_and_node_attributes_survive_the_round_trip():
     graph.add_node("bus b", omega=0.3, colour="red")
     graph.add_node("bus a", omega=-0.3)
     graph.add_edge("bus b", "bus a", weight=2.5)
-    network = pg.from_networkx(graph, outputs=[1])
+    network = pg.from_networkx(graph, outputs=["bus a"])
     assert network.labels == ("bus b", "bus a")
     back = pg.to_networkx(network)
     assert dict(back.nodes(data=True)) == dict(graph.nodes(data=True))
@@ -159,8 +159,11 @@ def test_wrong_matrices_are_refused(matrix, message):
         (lambda: pg.layered(2, 5, 2, coupling_scale="2.5"), "'coupling_scale' parameter of layered"),
         (lambda: pg.small_world(8, 4, 2.0), "'p' parameter of small_world"),
         (lambda: pg.ring(4, omega=np.zeros(5)), r"'omega' parameter of a network of 4 oscillators must have shape"),
-        (lambda: pg.from_networkx(nx.Graph([(0, 1)], inputs=["x"])), "attribute 'inputs' is .* does not name nodes"),
-        (lambda: pg.from_networkx(nx.Graph([(0, 1)], reference=[1])), "attribute 'reference'"),
+        (
+            lambda: pg.from_networkx(nx.Graph([(0, 1)], inputs=["x"])),
+            "'inputs' of the network are .* does not name nodes",
+        ),
+        (lambda: pg.from_networkx(nx.Graph([(0, 1)], reference=[1])), "'reference' of the network"),
         (lambda: pg.ring(2), "at least 3"),
         (lambda: pg.grid(2, 5, periodic=True), "at least 3"),
         (lambda: pg.random_regular(5, 3), "n \\* degree even"),

@@ -177,6 +177,18 @@ class TestIndependence:
             assert alone.network == together.networks[k]
             np.testing.assert_array_equal(alone.history.test_loss[0], together.history.test_loss[k])
 
+    def test_company_changes_nothing_where_lanes_need_different_numbers_of_steps(self, vowels):
+        """Strong inputs on some networks only: their lanes go on for several steps after the others are done."""
+        networks = [pg.layered(2, 5, 2, seed=seed, input_scale=4.0) for seed in range(16)]
+        data = [
+            pg.datasets.from_arrays(scale * each.x_train, each.y_train, scale * each.x_test, each.y_test)
+            for scale, each in zip([1.0, 0.02] * 8, vowels[:16], strict=True)
+        ]
+        together = pg.train_many(networks, data, epochs=3, loop="matched", learning_rate=0.05)
+        for k in (0, 1, 7, 8):
+            alone = pg.train(networks[k], data[k], seed=k, epochs=3, loop="matched", learning_rate=0.05)
+            assert alone.network == together.networks[k], k
+
     @pytest.mark.parametrize("loop", ["main", "matched"])
     @pytest.mark.parametrize("stops", [(1, 2, 3, 10), (7,), (4, 5)])
     def test_training_can_stop_and_go_on_exactly(self, paper_networks, vowels, loop, stops):
@@ -361,8 +373,14 @@ class TestBadInput:
         network = paper_networks[0]
         with pytest.raises(ValueError, match="3 features, but the networks have 2 inputs"):
             pg.train(network, tiny(features=3))
-        with pytest.raises(ValueError, match="3 classes, but the networks have only 2 outputs"):
+        with pytest.raises(ValueError, match="3 classes, but the networks have 2 outputs"):
             pg.train(network, tiny(classes=3))
+        with pytest.raises(ValueError, match="2 classes, but the networks have 3 outputs"):
+            pg.train(pg.layered(2, 5, 3), tiny())
+        with pytest.raises(TypeError, match="'datasets' parameter of train_many must be a list of Dataset"):
+            pg.train(network, (1, 2))
+        with pytest.raises(TypeError, match="'networks' parameter of train_many must be a list of Network"):
+            pg.train_many(network, vowels[0])
         with pytest.raises(ValueError, match="another number of samples"):
             pg.train_many([network] * 2, [vowels[0], tiny()])
         with pytest.raises(ValueError, match="one data set per network"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -23,11 +24,16 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line; errors a user can mend are one sentence, not a traceback."""
+    warnings.showwarning = _show_warning
     try:
         app(standalone_mode=True)
     except (ValueError, ImportError, OSError) as error:
         Console(stderr=True).print(f"[red]Error:[/red] {error}", soft_wrap=True, highlight=False)
         sys.exit(2)
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    Console(stderr=True).print(f"[yellow]Warning:[/yellow] {message}", soft_wrap=True, highlight=False)
 
 
 def _show_version(value: bool) -> None:
@@ -52,7 +58,7 @@ def verify(
         str, typer.Option(help="Network sizes of Table 1 and the universality table, separated by commas.")
     ] = ",".join(str(n) for n in identity.SIZES),
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="Seeds to use wherever a study runs over seeds [default: as published].")
+        int | None, typer.Option(min=1, help="Seeds to use wherever a study runs over seeds (default: as published).")
     ] = None,
     json: Annotated[Path | None, typer.Option(help="Also write every figure to this JSON file.")] = None,
 ) -> None:
@@ -104,8 +110,9 @@ def draw(
 
     _check_place(path)
     network = phasegrad.layered(2, 5, 2, seed=seed)
-    equilibrium = phasegrad.find_equilibrium(network, [0.8, -0.6])
-    draw_two_phase(network, equilibrium, phasegrad.PhaseTargets(), [-0.5, 0.5], beta=beta, path=path)
+    # Stronger inputs and targets than in training, so that the phases can be seen.
+    equilibrium = phasegrad.find_equilibrium(network, [3.0, -2.5])
+    draw_two_phase(network, equilibrium, phasegrad.PhaseTargets(), [-1.2, 0.6], beta=beta, path=path)
     typer.echo(f"Wrote {path}")
 
 
@@ -124,7 +131,7 @@ def train(
     epochs: Annotated[int, typer.Option(min=0, help="Epochs to train.")] = 200,
     learning_rate: Annotated[float, typer.Option(help="Step per gradient of a frequency.")] = 0.001,
     coupling_rate: Annotated[
-        float | None, typer.Option(help="Step per gradient of a coupling [default: the same].")
+        float | None, typer.Option(help="Step per gradient of a coupling (default: the same).")
     ] = None,
     beta: Annotated[float, typer.Option(help="Strength of the nudge.")] = 0.1,
     margin: Annotated[
@@ -145,8 +152,9 @@ def train(
 ) -> None:
     """Train oscillator networks, one per seed, all at once.
 
-    The seed drives the network, the split of the data and the order of the samples, as in the paper. The first
-    training on a machine compiles its kernel, which takes about half a minute; after that it is read from disk.
+    The seed drives the network, the split of the data and the order of the samples, as in the paper.
+
+    The first training on a machine compiles its kernel, about 15 seconds; after that it is read from disk.
     """
     from phasegrad.report.training import RunSummary, training_table
 
@@ -248,10 +256,10 @@ def _seed_list(text: str) -> list[int]:
             numbers = [int(word) for word in text.split(",") if word.strip()]
     except ValueError:
         numbers = []
-    if not numbers or min(numbers) < 0 or len(set(numbers)) != len(numbers):
-        raise ValueError(
-            f"--seeds must be a seed (3), a list (0,2,5) or a range (0:100) of whole numbers. Got {text!r}."
-        )
+    if not numbers or min(numbers) < 0:
+        raise ValueError(f"--seeds must be a seed (3), a list (0,2,5) or a range (0:100), none below 0. Got {text!r}.")
+    if len(set(numbers)) != len(numbers):
+        raise ValueError(f"--seeds names a seed twice. Got {text!r}.")
     return numbers
 
 

@@ -64,7 +64,9 @@ class Equilibrium:
     Attributes
     ----------
     phases : ndarray, shape (..., N)
+        In radians; held oscillators included. Complex under a complex nudge.
     status : ndarray of `Status`, shape (...)
+        ``status.item()`` for a single sample.
     residual : ndarray, shape (...)
         The largest |force| on an oscillator that moves.
     stable : ndarray of bool, shape (...)
@@ -72,6 +74,7 @@ class Equilibrium:
     largest_angle : ndarray, shape (...)
         The largest phase difference across an edge, wrapped to [0, pi].
     steps : ndarray of int, shape (...)
+        Steps the solver took.
     blocking : ndarray of int, shape (...)
         The oscillator that cannot lock, -1 where there is none.
     reference_torque : ndarray, shape (...)
@@ -122,6 +125,8 @@ class Equilibrium:
                 f"  largest residual {np.max(self.residual[self.converged]):.1e}, "
                 f"largest angle across an edge {np.max(self.largest_angle[self.converged]):.3f} rad"
             )
+        if self.smallest_eigenvalue is not None and np.any(self.converged):
+            lines.append(f"  smallest eigenvalue {np.min(self.smallest_eigenvalue[self.converged]):.4g}")
         return "\n".join(lines)
 
 

@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phasegrad.datasets import Scaling
+from phasegrad.datasets import Dataset, Scaling
 from phasegrad.equilibrium import Equilibrium, find_equilibrium
 from phasegrad.files import write_whole
 from phasegrad.interactions import Interaction, OddSeries, Sine
 from phasegrad.network import Network
 from phasegrad.objectives import ClassTargets, NearestTarget, PaperPair
+from phasegrad.training import TrainingResult
 from phasegrad.validation import finite_array
 
 FORMAT = "phasegrad model"
@@ -71,6 +72,23 @@ class Model:
     classes: tuple[str, ...]
     features: tuple[str, ...]
     scaling: Scaling | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.objective, ClassTargets):
+            raise TypeError(f"A Model's objective must be PaperPair() or NearestTarget(). Got {self.objective!r}.")
+        for name, nodes in (("classes", self.network.outputs), ("features", self.network.inputs)):
+            given = tuple(str(value) for value in getattr(self, name))
+            if len(given) != len(nodes):
+                kind = "outputs" if name == "classes" else "inputs"
+                raise ValueError(
+                    f"A Model needs one of '{name}' per oscillator of its {len(nodes)} {kind}. Got {given}."
+                )
+            object.__setattr__(self, name, given)
+
+    @classmethod
+    def from_training(cls, result: TrainingResult, data: Dataset, which: int = 0) -> Model:
+        """Return the model of one trained network, with the names and the scaling of its data."""
+        return cls(result.networks[which], result.protocol.objective, data.classes, data.features, data.scaling)
 
     def predict(self, x: ArrayLike) -> Prediction:
         """Return the classes of raw samples, shape (n, n_features)."""
@@ -126,9 +144,9 @@ def load_model(path: str | os.PathLike[str]) -> Model:
             content = {name: file[name] for name in file.files}
     except FileNotFoundError:
         raise FileNotFoundError(f"There is no file {place}.") from None
-    except (zipfile.BadZipFile, ValueError, EOFError, OSError, AttributeError, KeyError) as error:
+    except (zipfile.BadZipFile, ValueError, EOFError, OSError, AttributeError, KeyError):
         raise ValueError(
-            f"{place} is not a model file, is damaged, or holds Python objects, which are never loaded ({error})."
+            f"{place} is not a model file, is damaged, or holds Python objects, which are never loaded."
         ) from None
     header = _header(place, content)
     try:

@@ -150,12 +150,15 @@ class Network:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        parts = [f"{self.size} oscillators", f"{self.n_edges} edges"]
+        def counted(number: int, word: str) -> str:
+            return f"{number} {word}{'' if number == 1 else 's'}"
+
+        parts = [counted(self.size, "oscillator"), counted(self.n_edges, "edge")]
         if self.inputs:
             kind = "frequencies" if self.input_mode == "frequency" else "clamped phases"
-            parts.append(f"{len(self.inputs)} inputs as {kind}")
+            parts.append(f"{counted(len(self.inputs), 'input')} as {kind}")
         if self.outputs:
-            parts.append(f"{len(self.outputs)} outputs")
+            parts.append(counted(len(self.outputs), "output"))
         if not self.reciprocal:
             parts.append("non-reciprocal coupling")
         if self.field_strength is not None:

@@ -208,7 +208,7 @@ def random_regular(
     return _from_pairs(np.array(graph.edges, dtype=np.int64), n, coupling, omega, options)
 
 
-def from_matrix(matrix: Any, *, omega: ArrayLike | None = None, **options: Any) -> Network:
+def from_matrix(matrix: Any, omega: ArrayLike | None = None, **options: Any) -> Network:
     """Build a network from a coupling matrix, dense or scipy.sparse.
 
     Parameters
@@ -220,6 +220,12 @@ def from_matrix(matrix: Any, *, omega: ArrayLike | None = None, **options: Any) 
         Natural frequencies, zero if left out.
     **options
         Passed on to `Network`.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> pg.from_matrix([[0, 2, 0], [2, 0, 1], [0, 1, 0]], omega=[0.1, 0, -0.1]).coupling.tolist()
+    [2.0, 1.0]
     """
     given: Any = matrix if sparse.issparse(matrix) else finite_array("matrix", matrix, "from_matrix")
     if given.ndim != 2 or given.shape[0] != given.shape[1]:
@@ -251,14 +257,14 @@ def from_networkx(graph: nx.Graph, *, weight: str = "weight", **options: Any) ->
     An undirected graph gives reciprocal coupling. In a directed graph an edge u -> v means that u acts on v.
     Edges without a weight have strength 1. Node attributes ``omega``, ``field_strength`` and ``field_phase``
     become the network's (0 where missing); all other node attributes are carried along. Graph attributes
-    named like fields of `Network` (``inputs``, ``outputs``, ``reference``, ...) are used, nodes by name;
-    ``options`` override them, nodes by number.
+    named like fields of `Network` (``inputs``, ``outputs``, ``reference``, ...) are used; ``options`` override them.
+    Both name nodes as the graph does.
 
     Examples
     --------
     >>> import networkx as nx, phasegrad as pg
     >>> pg.from_networkx(nx.path_graph(3), outputs=[2])
-    Network(3 oscillators, 2 edges, 1 outputs, Sine(), node 0 held at phase 0)
+    Network(3 oscillators, 2 edges, 1 output, Sine(), node 0 held at phase 0)
     """
     if not callable(getattr(graph, "is_multigraph", None)):
         raise TypeError(f"from_networkx takes a NetworkX Graph or DiGraph. Got {type(graph).__name__}.")
@@ -278,18 +284,18 @@ def from_networkx(graph: nx.Graph, *, weight: str = "weight", **options: Any) ->
     coupling = _entries(table, pairs[:, 0], pairs[:, 1])
     reverse = _entries(table, pairs[:, 1], pairs[:, 0]) if graph.is_directed() else None
 
-    settings = {key: graph.graph[key] for key in _GRAPH_FIELDS if key in graph.graph}
+    settings = {key: graph.graph[key] for key in _GRAPH_FIELDS if key in graph.graph} | options
     for key in ("inputs", "outputs", "reference"):
         if key in settings:
             settings[key] = _numbers_of(settings[key], number, key)
     for key in _NODE_FIELDS:
-        if any(key in graph.nodes[name] for name in names):
+        if key not in options and any(key in graph.nodes[name] for name in names):
             values = [graph.nodes[name].get(key, 0.0) for name in names]
             settings[key] = finite_array(key, values, "from_networkx")
     others = [{k: v for k, v in graph.nodes[name].items() if k not in _NODE_FIELDS} for name in names]
-    settings["node_attributes"] = others if any(others) else None
-    settings["labels"] = None if names == list(range(len(names))) else names
-    settings = {"omega": np.zeros(len(names)), **settings, **options}
+    settings.setdefault("node_attributes", others if any(others) else None)
+    settings.setdefault("labels", None if names == list(range(len(names))) else names)
+    settings = {"omega": np.zeros(len(names)), **settings}
     return Network(pairs, coupling, settings.pop("omega"), coupling_reverse=reverse, **settings)
 
 
@@ -328,7 +334,7 @@ def _numbers_of(given: Any, number: dict[Any, int], key: str) -> Any:
     try:
         return number[given] if key == "reference" else tuple(number[name] for name in given)
     except (KeyError, TypeError):
-        raise ValueError(f"The graph attribute {key!r} is {given!r}, which does not name nodes of the graph.") from None
+        raise ValueError(f"The '{key}' of the network are {given!r}, which does not name nodes of the graph.") from None
 
 
 def _from_pairs(pairs: Any, n: int, coupling: ArrayLike, omega: ArrayLike | None, options: dict[str, Any]) -> Network:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phasegrad.datasets.dataset import Dataset, column_names, distinct_names, plain_array
+from phasegrad.datasets.dataset import Dataset, Scaling, column_names, distinct_names, plain_array
 from phasegrad.validation import IntArray
 
 
@@ -20,10 +21,9 @@ def from_arrays(
     *,
     classes: Sequence[str] | None = None,
     features: Sequence[str] | None = None,
+    scale: bool = False,
 ) -> Dataset:
-    """Make a data set of your own arrays; the features are taken as they are.
-
-    ``Scaling.fit(x_train)`` gives a scaling to [-1, 1] that can be applied to both parts beforehand.
+    """Make a data set of your own arrays.
 
     Parameters
     ----------
@@ -36,6 +36,9 @@ def from_arrays(
         in this list. Without it, the classes are the sorted labels of both parts.
     features : sequence of str, optional
         Names of the columns; x0, x1, ... unless given.
+    scale : bool
+        Whether to scale every feature to [-1, 1] on the training part. Otherwise features are taken as they are;
+        networks expect numbers of about that size.
 
     Examples
     --------
@@ -54,14 +57,21 @@ def from_arrays(
     else:
         names = distinct_names("classes", classes, "from_arrays")
         known = list(range(len(names))) if all(map(_is_whole, train + test)) else list(names)
-    return Dataset(
+    columns = distinct_names("features", column_names(tables[0]) if features is None else features, "from_arrays")
+    plain = Dataset(
         name="arrays",
         x_train=tables[0],
         y_train=_class_numbers("y_train", train, known),
         x_test=tables[1],
         y_test=_class_numbers("y_test", test, known),
         classes=names,
-        features=distinct_names("features", column_names(tables[0]) if features is None else features, "from_arrays"),
+        features=columns,
+    )
+    if not scale:
+        return plain
+    scaling = Scaling.fit(plain.x_train, columns)
+    return dataclasses.replace(
+        plain, x_train=scaling.apply(plain.x_train), x_test=scaling.apply(plain.x_test), scaling=scaling
     )
 
 

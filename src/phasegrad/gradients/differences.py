@@ -38,8 +38,17 @@ def finite_difference(
 
     Parameters
     ----------
-    network, equilibrium, objective, target, wrt, frequencies
-        As for `adjoint`.
+    network : Network
+    equilibrium : Equilibrium
+        The free equilibrium of that network, any batch shape.
+    objective : Cost
+        For example `PhaseTargets`.
+    target : array_like, shape (..., M)
+        One target per sample, or one for all.
+    wrt : str or sequence of str
+        Any of "omega", "coupling", "field_strength", "field_phase".
+    frequencies : {"centred", "raw"}
+        Whether the gradient by omega is by the centred or by the raw frequencies.
     step : float
         How far each parameter is turned.
     """

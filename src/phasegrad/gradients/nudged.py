@@ -51,8 +51,17 @@ def two_phase(
 
     Parameters
     ----------
-    network, equilibrium, objective, target, wrt, frequencies
-        As for `adjoint`.
+    network : Network
+    equilibrium : Equilibrium
+        The free equilibrium of that network, any batch shape.
+    objective : Cost
+        For example `PhaseTargets`.
+    target : array_like, shape (..., M)
+        One target per sample, or one for all.
+    wrt : str or sequence of str
+        Any of "omega", "coupling", "field_strength", "field_phase".
+    frequencies : {"centred", "raw"}
+        Whether the gradient by omega is by the centred or by the raw frequencies.
     beta : float, optional
         Strength of the nudge; `suggest_beta` chooses it if left out. A warning says when the nudge moved the
         outputs so far that the error of order beta is no longer small, or so little that rounding shows.
@@ -89,8 +98,17 @@ def centred(
 
     Parameters
     ----------
-    network, equilibrium, objective, target, wrt, frequencies
-        As for `adjoint`.
+    network : Network
+    equilibrium : Equilibrium
+        The free equilibrium of that network, any batch shape.
+    objective : Cost
+        For example `PhaseTargets`.
+    target : array_like, shape (..., M)
+        One target per sample, or one for all.
+    wrt : str or sequence of str
+        Any of "omega", "coupling", "field_strength", "field_phase".
+    frequencies : {"centred", "raw"}
+        Whether the gradient by omega is by the centred or by the raw frequencies.
     beta : float, optional
         Strength of the nudges; `suggest_beta` chooses it if left out.
     """
@@ -115,10 +133,21 @@ def holomorphic(
 ) -> Gradient:
     """Return the gradient from complex nudges, exact to rounding.
 
+    Interaction and objective must be analytic functions that accept complex phases.
+
     Parameters
     ----------
-    network, equilibrium, objective, target, wrt, frequencies
-        As for `adjoint`. Interaction and objective must be analytic functions that accept complex phases.
+    network : Network
+    equilibrium : Equilibrium
+        The free equilibrium of that network, any batch shape.
+    objective : Cost
+        For example `PhaseTargets`.
+    target : array_like, shape (..., M)
+        One target per sample, or one for all.
+    wrt : str or sequence of str
+        Any of "omega", "coupling", "field_strength", "field_phase".
+    frequencies : {"centred", "raw"}
+        Whether the gradient by omega is by the centred or by the raw frequencies.
     beta : float, optional
         Size of the nudges; `suggest_beta` chooses it if left out, near 1e-8 for one point.
     points : int

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasegrad.dynamics import Cost, Shape, System, build_system
-from phasegrad.equilibrium import Equilibrium, Status
+from phasegrad.equilibrium import Equilibrium, Status, tolerance_of
 from phasegrad.network import Network
+from phasegrad.solvers.contract import residual
 from phasegrad.validation import BoolArray, FloatArray, IntArray, choice, frozen_array
 
 Array = NDArray[Any]
@@ -192,6 +193,7 @@ def ask(
         ) from None
     system, system_shape = build_system(network, equilibrium.inputs, None)
     samples = np.broadcast_to(np.arange(system.batch).reshape(system_shape), shape).ravel()
+    _refuse_stale(owner, system.take(samples), _flat(equilibrium.phases, shape), equilibrium, shape)
     return Question(
         owner=owner,
         network=network,
@@ -206,6 +208,18 @@ def ask(
         wrt=names,
         frequencies=frequencies,
     )
+
+
+def _refuse_stale(owner: str, system: System, phases: Array, equilibrium: Equilibrium, shape: Shape) -> None:
+    """Refuse phases that converged in some other network: their force does not vanish in this one."""
+    claimed = np.broadcast_to(equilibrium.converged, shape).ravel()
+    left = residual(system, system.force(phases))
+    stale = claimed & (left > tolerance_of(system, 1e-7, phases))
+    if np.any(stale):
+        raise ValueError(
+            f"{owner} was given phases that are not an equilibrium of this network: the largest force is "
+            f"{np.max(left[stale]):.2g}. Call find_equilibrium again after changing a network."
+        )
 
 
 def _flat(values: Array, shape: Shape) -> Array:

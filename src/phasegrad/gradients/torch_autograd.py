@@ -11,7 +11,8 @@ several, and all further digits are its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -46,8 +47,17 @@ def autograd(
 
     Parameters
     ----------
-    network, equilibrium, objective, target, wrt, frequencies
-        As for `adjoint`.
+    network : Network
+    equilibrium : Equilibrium
+        The free equilibrium of that network, any batch shape.
+    objective : Cost
+        For example `PhaseTargets`.
+    target : array_like, shape (..., M)
+        One target per sample, or one for all.
+    wrt : str or sequence of str
+        Any of "omega", "coupling", "field_strength", "field_phase".
+    frequencies : {"centred", "raw"}
+        Whether the gradient by omega is by the centred or by the raw frequencies.
     """
     _import_torch()
     question = ask("autograd", network, equilibrium, objective, target, wrt, frequencies)
@@ -58,11 +68,24 @@ def autograd(
     widths = {name: network.n_edges if name.startswith("coupling") else network.size for name in names}
     values = {name: np.zeros((batch, width)) for name, width in widths.items()}
     ok = np.zeros(batch, dtype=bool)
-    for b in question.solvable:
-        gradients, ok[b] = _sample_gradient(question, int(b), names)
-        for name in names:
-            values[name][b] = gradients[name]
+    with _one_thread():
+        for b in question.solvable:
+            gradients, ok[b] = _sample_gradient(question, int(b), names)
+            for name in names:
+                values[name][b] = gradients[name]
     return question.answer(values, ok=ok)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Keep PyTorch on one thread: on matrices this small its threads wait for each other most of the time."""
+    torch = _import_torch()
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _sample_gradient(question: Question, b: int, names: list[str]) -> tuple[dict[str, Array], bool]:

@@ -177,6 +177,11 @@ def _verdict(checks: Iterable[Check], not_compared: list[str]) -> Text:
     return text
 
 
+def counted(number: int, word: str) -> str:
+    """Return a number with its noun: 1 run, 2 runs."""
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
 def plain_table(title: str, caption: str) -> Table:
     """Return an empty table in the style of all tables here."""
     return Table(

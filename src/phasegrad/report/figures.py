@@ -14,7 +14,7 @@ from phasegrad.network import Network
 from phasegrad.validation import FloatArray
 
 # Okabe and Ito's colours, distinguishable with every kind of colour vision.
-INPUT, HIDDEN, OUTPUT, TARGET, EXACT = "#56B4E9", "#C8C8C8", "#E69F00", "#D55E00", "#222222"
+INPUT, HIDDEN, OUTPUT, NUDGED, EXACT = "#56B4E9", "#D0D0D0", "#E69F00", "#AA1177", "#222222"
 
 FORMATS = ("svg", "png", "pdf")
 
@@ -46,9 +46,9 @@ def draw_two_phase(
         figure = Figure(figsize=(10.5, 3.6), layout="constrained")
         free, nudged, read = figure.subplots(1, 3, gridspec_kw={"width_ratios": [1, 1, 1.15]})
         places = _places(network)
-        largest = float(np.max(np.abs(shift)))
-        magnified = 1.0 / largest if largest > 0 else 1.0
         phases = equilibrium.phases
+        outputs = list(objective.nodes(network))
+        magnified = _magnification(phases[outputs], shift[outputs], np.asarray(target))
         _draw_network(free, network, places, phases)
         free.set_title("(a) settle: free equilibrium θ*", loc="left")
         _draw_network(nudged, network, places, phases, shift * magnified)
@@ -57,7 +57,7 @@ def draw_two_phase(
         nudged.text(
             0.5,
             -0.02,
-            f"shift drawn × {magnified:.0f}; dashes: target",
+            f"black: free; purple: nudged, shift × {magnified:.0f}; dashes: target",
             transform=nudged.transAxes,
             ha="center",
             va="top",
@@ -65,6 +65,12 @@ def draw_two_phase(
         _draw_gradient(read, network, gradient.get("omega"), exact)
         read.set_title("(c) shift / β is minus the gradient", loc="left")
         figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None, dpi=200)
+
+
+def _magnification(phases: FloatArray, shift: FloatArray, target: FloatArray) -> float:
+    """Return how much larger shifts can be drawn before an output would seem to pass its target."""
+    room = np.abs(target - phases) / np.maximum(np.abs(shift), 1e-12)
+    return float(np.clip(0.9 * np.min(room), 1.0, 1e3))
 
 
 def _draw_network(axes: Any, network: Network, places: FloatArray, phases: FloatArray, shift: Any = None) -> None:
@@ -75,11 +81,11 @@ def _draw_network(axes: Any, network: Network, places: FloatArray, phases: Float
         width = 0.4 + 1.6 * strength / network.coupling.max()
         axes.plot(*places[[i, j]].T, color="#9A9A9A", linewidth=width, alpha=0.5, zorder=1)
     for node, (x, y) in enumerate(places):
-        axes.text(x, y - 0.34, str(node), ha="center", va="top", fontsize=7, zorder=5)
-        axes.add_patch(Circle((x, y), 0.3, facecolor=_colour(network, node), edgecolor="black", zorder=2))
+        axes.text(x, y + 0.39, str(node), ha="center", va="bottom", fontsize=7, zorder=5)
+        axes.add_patch(Circle((x, y), 0.36, facecolor=_colour(network, node), edgecolor="black", zorder=2))
         _hand(axes, x, y, phases[node], "black", 1.8)
         if shift is not None:
-            _hand(axes, x, y, phases[node] + shift[node], TARGET, 1.8)
+            _hand(axes, x, y, phases[node] + shift[node], NUDGED, 1.8)
     axes.set_aspect("equal")
     axes.set_xlim(places[:, 0].min() - 0.6, places[:, 0].max() + 0.75)
     axes.set_ylim(places[:, 1].min() - 0.5, places[:, 1].max() + 0.5)
@@ -96,17 +102,19 @@ def _draw_targets(axes: Any, nodes: tuple[int, ...], places: FloatArray, target:
 def _draw_gradient(axes: Any, network: Network, nudged: FloatArray, exact: FloatArray) -> None:
     nodes = range(network.size)
     colours = [_colour(network, node) for node in nodes]
-    axes.bar(nodes, nudged, color=colours, edgecolor="black", linewidth=0.6, label="two-phase: −(θᵝ − θ*) / β")
+    axes.bar(nodes, nudged, color=colours, edgecolor="black", linewidth=0.6)
+    axes.bar([0], [0], color="white", edgecolor="black", linewidth=0.6, label="two-phase: −(θᵝ − θ*) / β")
     axes.plot(nodes, exact, "D", color=EXACT, markersize=4, label="exact: adjoint")
     axes.axhline(0, color="black", linewidth=0.6)
-    axes.set_xticks(nodes)
+    held = set(network.held.tolist())
+    axes.set_xticks(nodes, [f"{node}\nheld" if node in held else str(node) for node in nodes])
     axes.set_xlabel("oscillator (blue input, grey hidden, amber output)")
     axes.set_ylabel("∂C / ∂ω")
     axes.legend(frameon=False, loc="best")
 
 
 def _hand(axes: Any, x: float, y: float, angle: float, colour: str, width: float) -> None:
-    axes.plot([x, x + 0.27 * np.cos(angle)], [y, y + 0.27 * np.sin(angle)], color=colour, linewidth=width, zorder=3)
+    axes.plot([x, x + 0.34 * np.cos(angle)], [y, y + 0.34 * np.sin(angle)], color=colour, linewidth=width, zorder=3)
 
 
 def _colour(network: Network, node: int) -> str:

@@ -17,7 +17,7 @@ from phasegrad import datasets
 from phasegrad.datasets import Dataset
 from phasegrad.models import Model, Prediction, save_model
 from phasegrad.network import Network
-from phasegrad.report.console import plain_table
+from phasegrad.report.console import counted, plain_table
 from phasegrad.seeding import multi_start_seed, output_seed, spectral_seed
 from phasegrad.topologies import layered
 from phasegrad.training import TrainingResult
@@ -66,8 +66,7 @@ class RunSummary:
         """Write the network with the best training accuracy and return its seed; test data has no say."""
         best = int(np.argmax(result.history.train_accuracy[:, -1]))
         data = self.data[best]
-        model = Model(result.networks[best], result.protocol.objective, data.classes, data.features, data.scaling)
-        save_model(path, model)
+        save_model(path, Model.from_training(result, data, best))
         return seeds[best]
 
     def as_dict(self, result: TrainingResult, seeds: Sequence[int]) -> dict[str, Any]:
@@ -102,7 +101,8 @@ class RunSummary:
 def training_table(seeds: Sequence[int], result: TrainingResult) -> RenderableType:
     """Return a table of the runs, all of them if they are few, and a line of summary."""
     history = result.history
-    table = plain_table(f"{len(seeds)} runs, {result.state.epoch} epochs, learning {result.protocol.learn}", "")
+    runs, epochs = counted(len(seeds), "run"), counted(result.state.epoch, "epoch")
+    table = plain_table(f"{runs}, {epochs}, learning {result.protocol.learn}", "")
     for heading in ("seed", "untrained", "test", "train (running)", "train loss", "skipped"):
         table.add_column(heading, justify="right")
     shown = range(len(seeds)) if len(seeds) <= _ROWS_SHOWN else range(_ROWS_SHOWN // 2)
@@ -121,7 +121,7 @@ def training_table(seeds: Sequence[int], result: TrainingResult) -> RenderableTy
     lines = [
         f"test accuracy: mean {last.mean():.1%}, worst {last.min():.1%}, best {last.max():.1%}; "
         f"untrained {first.mean():.1%}",
-        f"above {_SUCCESS:.0%}: {int(np.sum(last > _SUCCESS))} of {len(seeds)} seeds",
+        f"above {_SUCCESS:.0%}: {int(np.sum(last > _SUCCESS))} of {counted(len(seeds), 'seed')}",
     ]
     skipped, unstable = int(history.skipped.sum()), int(history.unstable.sum())
     if skipped or unstable or history.test_skipped.any():
@@ -135,9 +135,9 @@ def training_table(seeds: Sequence[int], result: TrainingResult) -> RenderableTy
 def read_samples(path: Path, features: Sequence[str]) -> FloatArray:
     """Return the feature columns of a CSV file, shape (n, n_features)."""
     try:
-        with path.open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
-            header = list(rows[0]) if rows else []
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            table = csv.DictReader(file)
+            rows, header = list(table), list(table.fieldnames or [])
     except FileNotFoundError:
         raise FileNotFoundError(f"There is no file {path}.") from None
     except UnicodeDecodeError:
@@ -146,7 +146,7 @@ def read_samples(path: Path, features: Sequence[str]) -> FloatArray:
     if missing:
         raise ValueError(
             f"{path} has no column {missing[0]!r}. The model needs {', '.join(features)}; the file has "
-            f"{', '.join(header) or 'no rows'}."
+            f"{', '.join(header) or 'no columns'}."
         )
     samples = np.empty((len(rows), len(features)))
     for number, row in enumerate(rows, 2):
@@ -160,7 +160,7 @@ def read_samples(path: Path, features: Sequence[str]) -> FloatArray:
 
 def prediction_table(answer: Prediction) -> RenderableType:
     """Return the class of every row, the first ones if they are many, and how many had no stable state."""
-    table: Table = plain_table(f"{len(answer.names)} samples", "")
+    table: Table = plain_table(counted(len(answer.names), "sample"), "")
     table.add_column("row", justify="right")
     table.add_column("class")
     table.add_column("state")

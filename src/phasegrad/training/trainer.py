@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -98,7 +98,7 @@ def train(
 
 def train_many(
     networks: Sequence[Network],
-    datasets: Sequence[Dataset],
+    datasets: Sequence[Dataset] | Dataset,
     protocol: Protocol | None = None,
     *,
     seeds: Sequence[int | None] | None = None,
@@ -112,20 +112,42 @@ def train_many(
     condition: bool = False,
     **changes: Any,
 ) -> TrainingResult:
-    """Train many networks of one topology in lock-step, each on its own data set of the same size.
+    """Train many networks of one topology in lock-step; no result depends on which others are trained with it.
 
-    As `train`, with one entry per network: ``seeds`` (0, 1, 2, ... if left out), and masks of shape (N,) or (R, N) and
-    (E,) or (R, E). No network's result depends on which others are trained with it.
+    Parameters
+    ----------
+    networks : sequence of Network
+        All of one topology: the same edges, inputs, outputs, reference and interaction.
+    datasets : Dataset or sequence of Dataset
+        One for all networks, or one for each, of the same numbers of samples.
+    protocol, until, state, engine, threads, progress, condition, **changes
+        As for `train`.
+    seeds : sequence of int, optional
+        Seed of each network's shuffling stream; 0, 1, 2, ... if left out.
+    learn_omega, learn_coupling : array_like of bool, optional
+        Of shape (N,) or (R, N), and (E,) or (R, E).
 
-    Ctrl-C stops between two evaluations; what was trained until then is returned, marked as interrupted.
+    Returns
+    -------
+    TrainingResult
+        Trained ``networks``, their ``history`` and the ``state`` to go on from. Ctrl-C stops between two evaluations
+        and returns what was trained until then, marked as ``interrupted``.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> networks = [pg.layered(2, 5, 2, seed=seed) for seed in range(3)]
+    >>> result = pg.train_many(networks, pg.datasets.vowels("a,i"), epochs=1)
+    >>> result.history.test_accuracy.shape          # three networks, before and after
+    (3, 2)
     """
     known = [item.name for item in dataclasses.fields(Protocol)]
     for name in changes:
         if name not in known:
             raise TypeError(f"train has no option {name!r}. Options of the protocol are {', '.join(known)}.")
     plan = dataclasses.replace(protocol or Protocol(), **changes)
-    nets = list(state.networks if state is not None else networks)
-    sets = list(datasets)
+    nets = _list_of(Network, networks if state is None else state.networks, "networks")
+    sets = [datasets] * len(nets) if isinstance(datasets, Dataset) else _list_of(Dataset, datasets, "datasets")
     _check_together(nets, sets)
     if plan.edge_leak and state is None:
         nets = [leaked(network) for network in nets]
@@ -310,6 +332,14 @@ def _engine(name: str, nets: list[Network]) -> type[LaneEngine] | type[GenericEn
     return LaneEngine if fits and name != "generic" else GenericEngine
 
 
+def _list_of(kind: type[Any], values: Any, name: str) -> list[Any]:
+    if isinstance(values, Iterable):
+        items = list(values)
+        if all(isinstance(item, kind) for item in items):
+            return items
+    raise TypeError(f"The '{name}' parameter of train_many must be a list of {kind.__name__}. Got {values!r:.80}.")
+
+
 def _check_together(nets: list[Network], sets: list[Dataset]) -> None:
     if not nets or len(nets) != len(sets):
         raise ValueError(
@@ -329,9 +359,10 @@ def _check_together(nets: list[Network], sets: list[Dataset]) -> None:
             raise ValueError(
                 f"Data set {k} has {each.x_train.shape[1]} features, but the networks have {len(first.inputs)} inputs."
             )
-        if each.n_classes > len(first.outputs):
+        if each.n_classes != len(first.outputs) or each.n_classes < 2:
             raise ValueError(
-                f"Data set {k} has {each.n_classes} classes, but the networks have only {len(first.outputs)} outputs."
+                f"Data set {k} has {each.n_classes} classes, but the networks have {len(first.outputs)} outputs. "
+                "Training needs one output per class, and at least two classes."
             )
         if each.x_train.shape != data.x_train.shape or each.x_test.shape != data.x_test.shape:
             raise ValueError(
