@@ -129,6 +129,15 @@ class TestAgainstSlowerWays:
         np.testing.assert_array_equal(fast.history.test_accuracy, slow.history.test_accuracy)
         np.testing.assert_array_equal(fast.history.train_accuracy, slow.history.train_accuracy)
 
+    def test_strong_inputs_settle_as_exactly_as_weak_ones(self):
+        """Angles above one radian, where Newton needs several steps from one sample to the next."""
+        network, data = pg.layered(2, 4, 2, seed=3, input_scale=7.5), tiny()
+        assert pg.find_equilibrium(network, data.x_train).largest_angle.max() > 1.0
+        fast, slow = (pg.train(network, data, engine=engine, epochs=2, learn="both") for engine in ("lanes", "generic"))
+        np.testing.assert_allclose(fast.network.omega, slow.network.omega, atol=1e-10)
+        np.testing.assert_allclose(fast.network.coupling, slow.network.coupling, atol=1e-10)
+        np.testing.assert_allclose(fast.history.test_loss, slow.history.test_loss, atol=1e-9)
+
     @pytest.mark.parametrize("build", [pg.complete, pg.ring, lambda n, **options: pg.grid(3, n // 3, **options)])
     def test_any_topology_trains(self, build):
         network = build(9, inputs=(1, 4), outputs=(6, 8), coupling=1.5, input_scale=0.3)
