@@ -1,4 +1,4 @@
-r"""The training kernel: the learning protocol on sixteen networks of one topology in lock-step.
+r"""The training kernel: the learning protocol on thirty-two networks of one topology in lock-step.
 
 One update of one network is: settle the free equilibrium of a sample, settle the nudged one, change the parameters.
 

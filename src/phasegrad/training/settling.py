@@ -1,4 +1,4 @@
-r"""Settling in lanes: Newton's method on sixteen networks of one topology at once.
+r"""Settling in lanes: Newton's method on thirty-two networks of one topology at once.
 
 With S = sum_j K_ij sin theta_j and C = sum_j K_ij cos theta_j the force on oscillator i is
 omega_i + S cos theta_i - C sin theta_i and the diagonal of the Laplacian C cos theta_i + S sin theta_i, so that each

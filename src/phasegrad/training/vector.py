@@ -1,9 +1,9 @@
-"""Sixteen numbers as one value: the SIMD type in which the training kernel computes.
+"""Thirty-two numbers as one value: the SIMD type in which the training kernel computes.
 
-A vector holds the same quantity of sixteen networks that are trained in lock-step, one network per lane. Inside
-compiled code it has the arithmetic of a float, with any float meaning sixteen copies of it. Arrays of vectors are
-float64 arrays of shape (rows, 16); `load` and `store` move rows. LLVM splits each operation into the instructions of
-the machine at hand: two where vectors have 512 bits, which also hides the latency of one behind the other.
+A vector holds the same quantity of thirty-two networks that are trained in lock-step, one network per lane. Inside
+compiled code it has the arithmetic of a float, with any float meaning thirty-two copies of it. Arrays of vectors are
+float64 arrays of shape (rows, 32); `load` and `store` move rows. LLVM splits each operation into the instructions of
+the machine at hand: four where vectors have 512 bits, which also hides the latency of each behind the others.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numba.core import cgutils, types
 from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
-WIDTH = 16
+WIDTH = 32
 
 _DOUBLE = ir.DoubleType()
 _VECTOR = ir.VectorType(_DOUBLE, WIDTH)
@@ -93,7 +93,7 @@ def _row_pointer(context: Any, builder: Any, kind: Any, array: Any, row: Any) ->
 
 @intrinsic
 def load(_typing: Any, array: Any, row: Any) -> Any:
-    """Return row ``row`` of a float64 array of shape (rows, 16)."""
+    """Return row ``row`` of a float64 array of shape (rows, 32)."""
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         value = builder.load(_row_pointer(context, builder, sig.args[0], *args))
@@ -105,7 +105,7 @@ def load(_typing: Any, array: Any, row: Any) -> Any:
 
 @intrinsic
 def store(_typing: Any, array: Any, row: Any, value: Any) -> Any:
-    """Write a vector to row ``row`` of a float64 array of shape (rows, 16)."""
+    """Write a vector to row ``row`` of a float64 array of shape (rows, 32)."""
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         pointer = _row_pointer(context, builder, sig.args[0], args[0], args[1])
