@@ -282,6 +282,7 @@ class TestHistory:
         result = pg.train(paper_networks[0], vowels[0], epochs=10, evaluate_every=2, progress=stop)
         assert result.interrupted
         assert result.state.epoch == 2
+        assert result.history.epoch.tolist() == [0, 1, 2]
         whole = pg.train(paper_networks[0], vowels[0], epochs=10, evaluate_every=2)
         going_on = pg.train(paper_networks[0], vowels[0], epochs=10, evaluate_every=2, state=result.state)
         assert going_on.network == whole.network

@@ -220,6 +220,7 @@ def _run(
     except KeyboardInterrupt:
         interrupted = True
     (omega, coupling, phases), states, epoch = snapshot
+    rows = [row for row in rows if row["epoch"] <= epoch]
     trained = tuple(network.replace(omega=w, coupling=k) for network, w, k in zip(nets, omega, coupling, strict=True))
     state = TrainingState(epoch, trained, tuple(dict(each) for each in states), phases)
     return TrainingResult(trained, _history(rows), state, plan, interrupted)
