@@ -13,12 +13,6 @@ import phasegrad as pg
 PAIR = pg.Network([[0, 1]], 2.0, [0.5, -0.5])
 
 
-def assert_same(first: pg.Equilibrium, second: pg.Equilibrium) -> None:
-    """Bitwise equality of everything a sample carries."""
-    for name in ("phases", "residual", "stable", "largest_angle", "steps", "blocking", "status", "reference_torque"):
-        np.testing.assert_array_equal(getattr(first, name), getattr(second, name), err_msg=name)
-
-
 def test_two_oscillators_settle_where_the_formula_says():
     """2 sin(theta_0 - theta_1) = 0.5, and the reduced Laplacian is 2 cos of that angle."""
     equilibrium = pg.find_equilibrium(PAIR, eigenvalue=True)

@@ -9,6 +9,8 @@ import pytest
 import phasegrad as pg
 from phasegrad.benchmarks.plain import PlainTraining
 from phasegrad.studies.finding import published
+from phasegrad.training.engine import Rates
+from phasegrad.training.lanes import LaneEngine
 
 SEEDS = 100
 ONE_SAMPLE = 1 / 55 + 1e-6  # published to six digits
@@ -314,6 +316,20 @@ class TestFailures:
         for k in (0, 1, 3, 4):
             assert mixed.networks[k] == clean.networks[k]
         assert mixed.history.skipped[2].sum() > 0
+
+    @pytest.mark.parametrize(("loop", "counted"), [("main", True), ("matched", False)])
+    def test_a_sample_without_gradient_is_skipped_though_its_free_state_is_fine(self, loop, counted):
+        """Differences that turn a frequency by a thousand cannot settle; only the main loop then scores the sample."""
+        network, data = pg.layered(2, 4, 2, seed=0), tiny()
+        rates = Rates(np.full((1, 8), 0.1) * ~np.isin(np.arange(8), network.inputs), np.zeros((1, network.n_edges)))
+        engine = LaneEngine(
+            [network], [data], pg.Protocol(gradient="finite_difference", loop=loop), rates, np.zeros((1, 8))
+        )
+        engine.rule = engine.rule._replace(difference_step=1e3)
+        tallies = engine.train(np.arange(12)[None, None])
+        assert tallies.skipped.item() == 12
+        assert (tallies.loss.item() > 0) == counted
+        np.testing.assert_array_equal(engine.parameters()[0][0], network.omega)
 
     def test_unstable_states_are_counted(self):
         """Repelling oscillators in phase: an equilibrium that Newton finds from zero and noise would destroy."""

@@ -8,7 +8,8 @@ from importlib.metadata import version as _version
 
 from phasegrad import datasets
 from phasegrad.dynamics import Nudge, energy, force, laplacian
-from phasegrad.equilibrium import Equilibria, Equilibrium, Status, find_equilibria, find_equilibrium
+from phasegrad.equilibria import Equilibria, find_equilibria
+from phasegrad.equilibrium import Equilibrium, Status, find_equilibrium
 from phasegrad.gradients import (
     Gradient,
     GradientTable,

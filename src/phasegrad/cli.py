@@ -156,13 +156,14 @@ def train(
 
     The first training on a machine compiles its kernel, about 15 seconds; after that it is read from disk.
     """
-    from phasegrad.report.training import RunSummary, training_table
+    from phasegrad.report.training import training_table
+    from phasegrad.runs import Runs
 
     for place in (save, json):
         if place is not None:
             _check_place(place)
     numbers = _seed_list(seeds)
-    runs = RunSummary.plan(task, vowels.split(","), numbers, hidden, init, scale_by)
+    runs = Runs.plan(task, vowels.split(","), numbers, hidden, init, scale_by)
     objective = {"cosine": phasegrad.PaperPair, "nearest": phasegrad.NearestTarget}.get(decision)
     if objective is None:
         raise ValueError(f"--decision must be cosine or nearest. Got {decision!r}.")
@@ -210,7 +211,8 @@ def predict(
 ) -> None:
     """Classify the rows of a CSV file with a trained model; columns that are not features are ignored."""
     from phasegrad.files import write_json
-    from phasegrad.report.training import prediction_table, read_samples
+    from phasegrad.report.training import prediction_table
+    from phasegrad.runs import read_samples
 
     if json is not None:
         _check_place(json)

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasegrad.network import Network
-from phasegrad.validation import FloatArray, IntArray, last_axis_array
+from phasegrad.validation import FloatArray, IntArray, joint_shape, last_axis_array
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]
@@ -275,13 +275,9 @@ def build_system(network: Network, inputs: ArrayLike | None, nudge: Nudge | None
     if nudge is not None:
         target = nudge.objective.check_target(nudge.target, network)
         target_shape = target.shape[: target.ndim - 1]
-        try:
-            shape = np.broadcast_shapes(shape, target_shape)
-        except ValueError:
-            raise ValueError(
-                f"Inputs of batch shape {shape} and targets of batch shape {target_shape} do not go together. "
-                "Give one target per input row, or one for all."
-            ) from None
+        shape = joint_shape(
+            shape, target_shape, ("Inputs", "targets"), "Give one target per input row, or one for all."
+        )
     batch = int(np.prod(shape, dtype=np.int64))
 
     omega = np.broadcast_to(network.omega, (batch, network.size)).copy()
@@ -365,12 +361,7 @@ def _at_phases(
 ) -> tuple[System, FloatArray, Shape]:
     array = last_axis_array("phases", phases, network.size, "one phase per oscillator", owner)
     system, own = build_system(network, inputs, None)
-    try:
-        shape = np.broadcast_shapes(own, array.shape[:-1])
-    except ValueError:
-        raise ValueError(
-            f"Inputs of batch shape {own} and phases of batch shape {array.shape[:-1]} do not go together."
-        ) from None
+    shape = joint_shape(own, array.shape[:-1], ("Inputs", "phases"))
     rows = np.broadcast_to(array, (*shape, network.size)).reshape(-1, network.size)
     samples = np.broadcast_to(np.arange(system.batch).reshape(own), shape).ravel()
     return system.take(samples), rows, shape

@@ -1,4 +1,4 @@
-"""Equilibria with certificates: the public `find_equilibrium` and `find_equilibria`.
+"""Equilibria with certificates: the public `find_equilibrium`.
 
 Every sample of a batch gets its own verdict. A state that did not converge, or that is unstable, keeps its
 place in the result and says so; nothing drops out.
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phasegrad.dynamics import Nudge, Shape, System, build_system, energy, wrapped
+from phasegrad.dynamics import Nudge, Shape, System, build_system, wrapped
 from phasegrad.network import Network
 from phasegrad.solvers import GradientFlow, GuardedNewton, Solution, Solver
 from phasegrad.solvers.contract import residual
@@ -24,12 +24,11 @@ from phasegrad.validation import (
     FloatArray,
     IntArray,
     choice,
-    finite_array,
     frozen_array,
+    joint_shape,
     last_axis_array,
     positive_float,
     random_stream,
-    whole_number,
 )
 
 Array = NDArray[Any]
@@ -130,52 +129,6 @@ class Equilibrium:
         return "\n".join(lines)
 
 
-@dataclass(frozen=True, eq=False)
-class Equilibria:
-    """The distinct stable states of a network found from many starts, the most often reached first.
-
-    Attributes
-    ----------
-    phases : ndarray, shape (S, N)
-        Wrapped to [-pi, pi).
-    energy : ndarray, shape (S,), or None
-        Of the wrapped phases; None for non-reciprocal coupling.
-    share : ndarray, shape (S,)
-        Fraction of all starts, failed ones included, that ended in each state.
-    winding : ndarray of int, shape (S,), or None
-        Turns of the phase around the ring, if the network is a ring.
-    starts, unstable, unconverged : int
-        Number of starts, of those that ended in an unstable state, and of those that ended nowhere.
-    """
-
-    phases: FloatArray
-    energy: FloatArray | None
-    share: FloatArray
-    winding: IntArray | None
-    starts: int
-    unstable: int
-    unconverged: int
-
-    def __len__(self) -> int:
-        return int(self.share.size)
-
-    def __str__(self) -> str:
-        lines = [
-            f"{len(self)} stable state{'' if len(self) == 1 else 's'} from {self.starts} starts "
-            f"({self.unstable} ended unstable, {self.unconverged} did not converge)"
-        ]
-        for k in range(min(len(self), 20)):
-            parts = [f"share {self.share[k]:6.3f}"]
-            if self.energy is not None:
-                parts.append(f"energy {self.energy[k]:12.6f}")
-            if self.winding is not None:
-                parts.append(f"winding {self.winding[k]:+d}")
-            lines.append("  " + "  ".join(parts))
-        if len(self) > 20:
-            lines.append(f"  ... and {len(self) - 20} more")
-        return "\n".join(lines)
-
-
 @on_one_blas_thread
 def find_equilibrium(
     network: Network,
@@ -230,64 +183,6 @@ def find_equilibrium(
     data = None if inputs is None else np.broadcast_to(np.asarray(inputs, float), (*shape, len(network.inputs)))
     unwind = isinstance(start, str) and start == "random"
     return settle(system, shape, first, chosen, tolerance=tolerance, eigenvalue=eigenvalue, unwind=unwind, inputs=data)
-
-
-def find_equilibria(
-    network: Network,
-    inputs: ArrayLike | None = None,
-    *,
-    starts: int = 100,
-    seed: int | None = 0,
-    solver: str | Solver = "flow",
-    tolerance: float = 1e-12,
-) -> Equilibria:
-    """Find the distinct stable states that uniformly random starts lead to.
-
-    Parameters
-    ----------
-    network : Network
-    inputs : array_like, shape (n_in,), optional
-        One sample of inputs.
-    starts : int
-        How many random starts.
-    seed : int or None
-        Seed of the starts.
-    solver : str or Solver
-        "flow" (default) follows the dynamics, so that ``share`` estimates basins of attraction.
-    tolerance : float
-        As in `find_equilibrium`.
-
-    Examples
-    --------
-    >>> import phasegrad as pg
-    >>> states = pg.find_equilibria(pg.ring(8), starts=200)
-    >>> sorted(states.winding.tolist())     # |winding| < 8 / 4
-    [-1, 0, 1]
-    """
-    starts = whole_number("starts", starts, 1, "find_equilibria")
-    many = None
-    if inputs is not None:
-        sample = finite_array("inputs", inputs, "find_equilibria")
-        if sample.ndim != 1:
-            raise ValueError(f"find_equilibria takes one sample of inputs, shape (n_in,). Got shape {sample.shape}.")
-        many = np.broadcast_to(sample, (starts, sample.size))
-    first = _random_phases(starts, network.size, seed)
-    found = find_equilibrium(network, many, start=first, solver=solver, tolerance=tolerance)
-    stable = wrapped(found.phases[found.stable])
-    members = _group(stable)
-    members.sort(key=len, reverse=True)
-    phases = np.array([stable[group[0]] for group in members]).reshape(len(members), network.size)
-    counts = found.counts
-    cycle = _ring_order(network)
-    return Equilibria(
-        phases=frozen_array(phases),
-        energy=frozen_array(energy(network, phases, inputs)) if network.reciprocal else None,
-        share=frozen_array(np.array([len(group) for group in members], dtype=float) / starts),
-        winding=None if cycle is None else frozen_array(_winding(phases, cycle)),
-        starts=starts,
-        unstable=counts[Status.UNSTABLE],
-        unconverged=counts[Status.UNCONVERGED] + counts[Status.CANNOT_LOCK],
-    )
 
 
 def settle(
@@ -410,19 +305,15 @@ def _with_start(
     if start is None or isinstance(start, str):
         kind = choice("start", start or "zero", ("zero", "random"), "find_equilibrium")
         batch = system.batch
-        return system, shape, np.zeros((batch, size)) if kind == "zero" else _random_phases(batch, size, seed)
+        return system, shape, np.zeros((batch, size)) if kind == "zero" else random_phases(batch, size, seed)
     first = last_axis_array("start", start, size, "one phase per oscillator", "find_equilibrium")
-    try:
-        joint = np.broadcast_shapes(shape, first.shape[:-1])
-    except ValueError:
-        raise ValueError(
-            f"Inputs of batch shape {shape} and a start of batch shape {first.shape[:-1]} do not go together."
-        ) from None
+    joint = joint_shape(shape, first.shape[:-1], ("Inputs", "a start"))
     samples = np.broadcast_to(np.arange(system.batch).reshape(shape), joint).ravel()
     return system.take(samples), joint, np.broadcast_to(first, (*joint, size)).reshape(-1, size)
 
 
-def _random_phases(batch: int, size: int, seed: int | None) -> FloatArray:
+def random_phases(batch: int, size: int, seed: int | None) -> FloatArray:
+    """Return uniformly random phases, (B, N); a row depends on its number alone, not on how many there are."""
     return random_stream(seed, "find_equilibrium").uniform(-np.pi, np.pi, (batch, size))
 
 
@@ -464,39 +355,3 @@ class _NewtonThenFlow:
             rows = np.arange(part.start, part.stop)
             settled[rows] &= _stability(system.take(rows), solution.phases[rows], False)[0]
         return settled
-
-
-def _group(phases: FloatArray, distance: float = 1e-6) -> list[list[int]]:
-    """Group rows that are the same state, angles being equal modulo a turn."""
-    points = np.exp(1j * phases)
-    groups: list[list[int]] = []
-    for k, point in enumerate(points):
-        for group in groups:
-            if np.max(np.abs(point - points[group[0]])) < distance:
-                group.append(k)
-                break
-        else:
-            groups.append([k])
-    return groups
-
-
-def _ring_order(network: Network) -> IntArray | None:
-    """Return the nodes in order around the ring, or None if the graph is not a single ring."""
-    degree = np.bincount(network.edges.ravel(), minlength=network.size)
-    if network.size < 3 or network.n_edges != network.size or np.any(degree != 2):
-        return None
-    neighbours: list[list[int]] = [[] for _ in range(network.size)]
-    for i, j in network.edges.tolist():
-        neighbours[i].append(j)
-        neighbours[j].append(i)
-    order = [0, min(neighbours[0])]
-    while len(order) < network.size:
-        a, b = neighbours[order[-1]]
-        order.append(b if a == order[-2] else a)
-    return np.array(order)
-
-
-def _winding(phases: FloatArray, cycle: IntArray) -> IntArray:
-    around = phases[:, cycle]
-    steps = wrapped(np.roll(around, -1, axis=1) - around)
-    return np.rint(np.sum(steps, axis=1) / (2 * np.pi)).astype(np.int64)

@@ -64,6 +64,15 @@ def last_axis_array(name: str, value: ArrayLike, width: int, meaning: str, owner
     return array
 
 
+def joint_shape(first: tuple[int, ...], second: tuple[int, ...], words: tuple[str, str], advice: str = "") -> Any:
+    """Return the batch shape that two batch shapes broadcast to; ``words`` name what has them."""
+    try:
+        return np.broadcast_shapes(first, second)
+    except ValueError:
+        clash = f"{words[0]} of batch shape {first} and {words[1]} of batch shape {second} do not go together."
+        raise ValueError(f"{clash} {advice}".strip()) from None
+
+
 def positive_float(name: str, value: Any, owner: str) -> float:
     """Return ``value`` as a float greater than zero."""
     number = _as_float(value)

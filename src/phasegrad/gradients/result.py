@@ -14,7 +14,7 @@ from phasegrad.dynamics import Cost, Shape, System, build_system
 from phasegrad.equilibrium import Equilibrium, Status, tolerance_of
 from phasegrad.network import Network
 from phasegrad.solvers.contract import residual
-from phasegrad.validation import BoolArray, FloatArray, IntArray, choice, frozen_array
+from phasegrad.validation import BoolArray, FloatArray, IntArray, choice, frozen_array, joint_shape
 
 Array = NDArray[Any]
 
@@ -184,13 +184,8 @@ def ask(
     choice("frequencies", frequencies, FREQUENCIES, owner)
     goal = objective.check_target(target, network)
     own = equilibrium.shape
-    try:
-        shape = np.broadcast_shapes(own, goal.shape[:-1])
-    except ValueError:
-        raise ValueError(
-            f"An equilibrium of batch shape {own} and targets of batch shape {goal.shape[:-1]} do not go together. "
-            "Give one target per sample, or one for all."
-        ) from None
+    words = ("An equilibrium", "targets")
+    shape = joint_shape(own, goal.shape[:-1], words, "Give one target per sample, or one for all.")
     system, system_shape = build_system(network, equilibrium.inputs, None)
     samples = np.broadcast_to(np.arange(system.batch).reshape(system_shape), shape).ravel()
     _refuse_stale(owner, system.take(samples), _flat(equilibrium.phases, shape), equilibrium, shape)
