@@ -36,6 +36,7 @@ ROOMS = (
     "runs",
     "benchmarks",
     "studies",
+    "reproduction",
     "report",
     "cli",
 )

@@ -86,7 +86,7 @@ def verify(
             task = progress.add_task("starting", total=sum(piece.weight for piece in pieces))
             for piece in pieces:
                 progress.update(task, description=piece.title)
-                findings.append(piece.run())
+                findings.append(piece.function(**piece.arguments))
                 progress.advance(task, piece.weight)
     except KeyboardInterrupt:
         typer.echo(f"Stopped after {len(findings)} of {len(pieces)} pieces; nothing was written.", err=True)

@@ -40,6 +40,10 @@ class Finding:
     data: Any
     checks: tuple[Check, ...] = ()
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return figures and checks as plain data."""
+        return {"data": self.data, "checks": [check.as_dict() for check in self.checks]}
+
 
 def merge_rows(findings: Sequence[Finding]) -> Finding:
     """Return the rows of several findings as one list, with all their checks."""

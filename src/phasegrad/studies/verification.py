@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from importlib.metadata import version
 from typing import Any
 
 from phasegrad.studies import asymmetry, finite_beta, identity, parameters
 from phasegrad.studies.beta_error import beta_error
 from phasegrad.studies.finding import Check, Finding, merge_rows
+from phasegrad.studies.piece import Piece
 from phasegrad.validation import whole_number
 
 _ROWS = ("table1", "asymmetry", "universality")
-
-
-@dataclass(frozen=True)
-class Piece:
-    """One unit of work: which section it belongs to, what it is called, how long it takes relative to others."""
-
-    section: str
-    title: str
-    weight: float
-    run: Callable[[], Finding]
 
 
 @dataclass(frozen=True)
@@ -92,25 +82,26 @@ def verify(sizes: Sequence[int] = identity.SIZES, seeds: int | None = None) -> V
     True
     """
     pieces = plan(sizes, seeds)
-    return assemble(pieces, [piece.run() for piece in pieces])
+    return assemble(pieces, [piece.function(**piece.arguments) for piece in pieces])
 
 
 def _pieces(sizes: Sequence[int], seeds: int | None) -> Iterator[Piece]:
     few = seeds or 10
     for n in sizes:
-        yield Piece("table1", f"Table 1, N = {n}", _weight(n), partial(identity.table1_row, n))
-    yield Piece("multi_seed", f"{few} seeds at N = 10", 0.2, partial(identity.multi_seed, few))
+        yield Piece(f"Table 1, N = {n}", identity.table1_row, {"n": n}, _weight(n), "table1")
+    yield Piece(f"{few} seeds at N = 10", identity.multi_seed, {"seeds": few}, 0.2, "multi_seed")
     for a in asymmetry.LEVELS:
-        run = partial(asymmetry.level, a, seeds or asymmetry.SEEDS)
-        yield Piece("asymmetry", f"asymmetry {a:.0%}", 0.1, run)
-    yield Piece("finite_beta", "finite beta", 0.1, partial(finite_beta.finite_beta, seeds or finite_beta.SEEDS))
-    yield Piece("parameters", "couplings and fields", 0.6, partial(parameters.parameters, min(few, 3)))
-    yield Piece("raw_against_centred", "raw against centred", 0.1, partial(parameters.raw_against_centred, few))
+        options = {"asymmetry": a, "seeds": seeds or asymmetry.SEEDS}
+        yield Piece(f"asymmetry {a:.0%}", asymmetry.level, options, 0.1, "asymmetry")
+    networks = seeds or finite_beta.SEEDS
+    yield Piece("finite beta", finite_beta.finite_beta, {"seeds": networks}, 0.1, "finite_beta")
+    yield Piece("couplings and fields", parameters.parameters, {"seeds": min(few, 3)}, 0.6, "parameters")
+    yield Piece("raw against centred", parameters.raw_against_centred, {"seeds": few}, 0.1, "raw_against_centred")
     for series in identity.SERIES:
         for n in sizes:
-            run = partial(identity.universality_row, n, series)
-            yield Piece("universality", f"universality, N = {n}", _weight(n), run)
-    yield Piece("beta_error", "error against beta", 0.5, beta_error)
+            row = {"n": n, "coefficients": series}
+            yield Piece(f"universality, N = {n}", identity.universality_row, row, _weight(n), "universality")
+    yield Piece("error against beta", beta_error, {}, 0.5, "beta_error")
 
 
 def _weight(n: int) -> float:

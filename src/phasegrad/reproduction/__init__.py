@@ -1,0 +1,1 @@
+"""Reproduction: runs the pieces of studies here or on a cluster, and keeps what is finished."""

@@ -1,0 +1,71 @@
+"""What a reproduction found: the outcomes of its studies, and what it was made with."""
+
+from __future__ import annotations
+
+import platform
+from collections import Counter
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from typing import Any
+
+from phasegrad.studies.study import Judgement, Outcome, Study, Verdict
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """Studies with their outcomes.
+
+    Parameters
+    ----------
+    studies : tuple of Study
+    outcomes : dict of str to Outcome
+        By name of the study.
+    seeds : int or None
+        The number of seeds every study was held to; None if all were used, as published.
+    """
+
+    studies: tuple[Study, ...]
+    outcomes: dict[str, Outcome]
+    seeds: int | None = None
+
+    @property
+    def judgements(self) -> list[Judgement]:
+        """All judgements, in order of the studies."""
+        return [judgement for study in self.studies for judgement in self.outcomes[study.name].judgements]
+
+    @property
+    def counts(self) -> dict[Verdict, int]:
+        """How many claims got each verdict."""
+        found = Counter(judgement.verdict for judgement in self.judgements)
+        return {verdict: found[verdict] for verdict in Verdict}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return every figure as plain data; the same for the same code, packages and seeds."""
+        return {
+            "format": FORMAT,
+            "versions": versions(),
+            "seeds": self.seeds,
+            "verdicts": {verdict.value: count for verdict, count in self.counts.items()},
+            "studies": {study.name: _study(study, self.outcomes[study.name]) for study in self.studies},
+        }
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of everything the figures depend on."""
+    packages = ("phasegrad", "numpy", "scipy", "numba", "scikit-learn", "statsmodels")
+    return {"python": platform.python_version()} | {name: version(name) for name in packages}
+
+
+def _study(study: Study, outcome: Outcome) -> dict[str, Any]:
+    return {
+        "title": study.title,
+        "question": study.question,
+        "protocol": study.protocol,
+        "claims": [judgement.as_dict() for judgement in outcome.judgements],
+        "tables": [asdict(table) for table in outcome.tables],
+        "figures": [{"name": figure.name, "caption": figure.caption} for figure in outcome.figures],
+        "remarks": outcome.remarks,
+        "data": outcome.data,
+    }
