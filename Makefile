@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 .PHONY: reproduce test test-slow lint format bench venv clean clean-cache
 
 reproduce: venv
-	$(BIN)/phasegrad verify
+	$(BIN)/phasegrad reproduce
 
 test: venv
 	$(BIN)/python -m pytest -n auto -m "not slow"

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
+
+_UNFINISHED = re.compile(r"\..+\.[a-z0-9_]{8}\.part")
 
 
 def write_whole(path: Path, write: Callable[[IO[bytes]], None]) -> None:
@@ -17,7 +20,9 @@ def write_whole(path: Path, write: Callable[[IO[bytes]], None]) -> None:
     """
     temporary = None
     try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:
+        with tempfile.NamedTemporaryFile(
+            dir=path.parent, prefix=f".{path.name}.", suffix=".part", delete=False
+        ) as file:
             temporary = file.name
             write(file)
             file.flush()
@@ -34,6 +39,11 @@ def write_json(path: Path, data: Any) -> None:
     """Write ``data`` as JSON, whole or not at all."""
     text = json.dumps(data, indent=1) + "\n"
     write_whole(path, lambda file: _put(file, text))
+
+
+def is_unfinished(path: Path) -> bool:
+    """Whether this is what `write_whole` leaves behind when its process is killed in the middle."""
+    return _UNFINISHED.fullmatch(path.name) is not None
 
 
 def _put(file: IO[bytes], text: str) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import platform
+import math
 from collections import Counter
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from typing import Any
 
+from phasegrad.reproduction.identity import FORMAT, fingerprint, versions
 from phasegrad.studies.study import Judgement, Outcome, Study, Verdict
 
-FORMAT = 1
+__all__ = ["Reproduction", "versions"]
 
 
 @dataclass(frozen=True)
@@ -42,24 +42,22 @@ class Reproduction:
         return {verdict: found[verdict] for verdict in Verdict}
 
     def as_dict(self) -> dict[str, Any]:
-        """Return every figure as plain data; the same for the same code, packages and seeds."""
+        """Return every figure as plain data; the same for the same code, packages and seeds.
+
+        Strict JSON can hold it: what is not a finite number is None.
+        """
         return {
             "format": FORMAT,
             "versions": versions(),
+            "sources": fingerprint(),
             "seeds": self.seeds,
             "verdicts": {verdict.value: count for verdict, count in self.counts.items()},
             "studies": {study.name: _study(study, self.outcomes[study.name]) for study in self.studies},
         }
 
 
-def versions() -> dict[str, str]:
-    """Return the versions of everything the figures depend on."""
-    packages = ("phasegrad", "numpy", "scipy", "numba", "scikit-learn", "statsmodels")
-    return {"python": platform.python_version()} | {name: version(name) for name in packages}
-
-
-def _study(study: Study, outcome: Outcome) -> dict[str, Any]:
-    return {
+def _study(study: Study, outcome: Outcome) -> Any:
+    data = {
         "title": study.title,
         "question": study.question,
         "protocol": study.protocol,
@@ -69,3 +67,12 @@ def _study(study: Study, outcome: Outcome) -> dict[str, Any]:
         "remarks": outcome.remarks,
         "data": outcome.data,
     }
+    return _finite(data)
+
+
+def _finite(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: _finite(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_finite(value) for value in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data

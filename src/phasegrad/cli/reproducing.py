@@ -1,0 +1,86 @@
+"""Commands about the paper's claims: `reproduce`, `studies`."""
+
+from __future__ import annotations
+
+import webbrowser
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from phasegrad.cli.words import check_place
+from phasegrad.studies.study import Study
+
+_NAMES = Annotated[list[str] | None, typer.Argument(metavar="STUDY", help="Studies to run; all if none is named.")]
+
+
+def reproduce(
+    names: _NAMES = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Hold every study to this many seeds.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the page and everything behind it.")] = Path("reproduction"),
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes to run (default: one per processor).")] = None,
+    cluster: Annotated[str | None, typer.Option(help="Address of a dask scheduler to run on instead.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Delete an earlier reproduction in the folder first.")] = False,
+    show: Annotated[bool, typer.Option("--open", help="Open the page in a browser at the end.")] = False,
+) -> None:
+    """Reproduce the paper: every table, figure and claim, with controls and verdicts, on one page.
+
+    Stopped at any moment, the same command goes on where it stopped and ends with the same results.
+
+    The page covers the studies named and every other study that the folder already holds.
+
+    Exit status: 0 when the page is written, whatever the verdicts; 1 if a piece of work failed; 2 for wrong input.
+    """
+    from phasegrad import reproduction
+    from phasegrad.cli.progress import ReproductionProgress
+    from phasegrad.report.verdicts import verdict_tables
+    from phasegrad.reproduction.requirements import require
+    from phasegrad.studies.registry import choose
+
+    chosen = choose(names or ())
+    require(("matplotlib", "jinja2", "statsmodels"), "report", "phasegrad reproduce")
+    from phasegrad.report.page import write_report
+
+    progress = ReproductionProgress()
+    try:
+        with progress:
+            found = reproduction.reproduce(
+                chosen, out, seeds=seeds, workers=workers, cluster=cluster, fresh=fresh, progress=progress
+            )
+        write_report(out, found)
+    except KeyboardInterrupt:
+        tally = progress.tally
+        kept = "Nothing was finished" if tally is None else f"{tally.pieces_done} of {tally.pieces} pieces are kept"
+        typer.echo(f"Stopped. {kept}; the same command goes on from there.", err=True)
+        raise typer.Exit(130) from None
+    except reproduction.PieceError as error:
+        for note in error.__notes__:
+            typer.echo(note, err=True)
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(1) from None
+    Console().print(verdict_tables(found))
+    page = out.absolute() / "index.html"
+    typer.echo(f"Wrote {page}")
+    if show:
+        webbrowser.open(page.as_uri())
+
+
+def studies(json: Annotated[Path | None, typer.Option(help="Also write them to this JSON file.")] = None) -> None:
+    """List the studies: what each asks, its claims, and where they stand in the paper."""
+    from phasegrad.files import write_json
+    from phasegrad.report.verdicts import studies_table
+    from phasegrad.studies.registry import STUDIES
+
+    if json is not None:
+        check_place(json)
+    Console().print(studies_table(STUDIES))
+    if json is not None:
+        write_json(json, [_as_dict(study) for study in STUDIES])
+        typer.echo(f"Wrote {json}")
+
+
+def _as_dict(study: Study) -> dict[str, Any]:
+    words = {name: getattr(study, name) for name in ("name", "title", "question", "protocol")}
+    return {**words, "claims": [asdict(claim) for claim in study.claims]}
