@@ -9,8 +9,16 @@ READY := $(VENV)/.ready
 reproduce: venv
 	$(BIN)/phasegrad reproduce
 
-test: venv
+test: venv chromium
 	$(BIN)/python -m pytest -n auto -m "not slow"
+
+# The page is tested in a browser, which is installed where that is possible.
+.PHONY: chromium
+chromium:
+	@command -v chromium >/dev/null || \
+	{ test "$$(id -u)" = 0 && grep -qs '^ID=debian' /etc/os-release && command -v apt-get >/dev/null && \
+	apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } || \
+	echo "Chromium could not be installed here; without it the page is not tested in a browser."
 
 test-slow: venv
 	$(BIN)/python -m pytest -n auto -m slow

@@ -1,0 +1,94 @@
+"""Figures about gradients: the protocol, the identity, and the error of a nudge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from phasegrad.equilibrium import find_equilibrium
+from phasegrad.objectives import PhaseTargets
+from phasegrad.report.drawings.style import COLOURS, GUIDE, LABELS, NARROW, WIDE, guide, letter, panels
+from phasegrad.report.drawings.two_phase import two_phase_figure
+from phasegrad.topologies import layered
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Where a figure of exactly zero is drawn on a logarithmic axis.
+_ZERO = 2e-17
+_MARKERS = ("o", "s", "D", "^", "v", "P")
+
+
+def schematic(_: Mapping[str, Any]) -> Figure:
+    """Draw the two-phase protocol on the paper's 2+5+2 network; needs no data."""
+    network = layered(2, 5, 2, seed=0)
+    # Stronger inputs and targets than in training, so that the phases can be seen.
+    equilibrium = find_equilibrium(network, [3.0, -2.5])
+    return two_phase_figure(network, equilibrium, PhaseTargets(), [-1.2, 0.6], beta=0.1)
+
+
+def verification(data: Mapping[str, Any]) -> Figure:
+    """Draw two-phase against exact gradient per oscillator, and the residual of equilibria against their size.
+
+    ``scatter``: N, beta, two_phase, adjoint; ``residuals``: N, measured, published.
+    """
+    figure, (left, right) = panels(WIDE, 2.9, 1, 2)
+    _identity(left, data["scatter"])
+    letter(left, "a", f"N = {data['scatter']['N']}, β = {_power(data['scatter']['beta'])}")
+    _residuals(right, data["residuals"])
+    letter(right, "b", "residual of the equilibrium")
+    return figure
+
+
+def _identity(axes: Axes, data: Mapping[str, Any]) -> None:
+    exact, nudged = np.asarray(data["adjoint"], float), np.asarray(data["two_phase"], float)
+    low, high = min(exact.min(), nudged.min()), max(exact.max(), nudged.max())
+    room = 0.08 * (high - low) or 1.0
+    ends = (low - room, high + room)
+    axes.plot(ends, ends, color=GUIDE, linewidth=0.8, linestyle="--", zorder=1, label="y = x")
+    axes.scatter(exact, nudged, s=22, color=COLOURS["two_phase"], edgecolor="white", linewidth=0.6, zorder=3)
+    axes.set(xlim=ends, ylim=ends, xlabel="exact ∂C/∂ω (adjoint)", ylabel="two-phase −Δθ/β")
+    axes.set_aspect("equal")
+    axes.locator_params(nbins=5)
+    axes.legend(loc="upper left")
+
+
+def _residuals(axes: Axes, data: Mapping[str, Any]) -> None:
+    sizes = np.asarray(data["N"])
+    for values, words, face, marker in (
+        (data["published"], "published", "none", "s"),
+        (data["measured"], "measured here", "black", "."),
+    ):
+        heights = np.maximum(values, _ZERO)
+        axes.plot(sizes, heights, marker, color="black", markerfacecolor=face, markersize=6, label=words)
+    axes.set(xscale="log", yscale="log", xlabel="oscillators N", ylabel="largest |force|")
+    axes.set_xticks(sizes, [str(size) for size in sizes], minor=False)
+    axes.set_xticks([], minor=True)
+    axes.set_ylim(1e-17, max(10**-12.5, 5 * max(*data["measured"], *data["published"])))
+    guide(axes, float(np.finfo(float).eps), "machine ε")
+    axes.legend(loc="upper right")
+
+
+def beta_error(data: Mapping[str, Any]) -> Figure:
+    """Draw the error of every method against the nudge.
+
+    ``betas``; ``median_relative_error`` and ``slopes`` by method.
+    """
+    figure, (axes,) = panels(NARROW + 1, 3.1)
+    for (name, errors), marker in zip(data["median_relative_error"].items(), _MARKERS, strict=False):
+        slope = data["slopes"].get(name)
+        words = LABELS.get(name, name) + ("" if slope is None else f": order {slope:.2f}")
+        heights = np.maximum(errors, _ZERO)
+        axes.plot(data["betas"], heights, color=COLOURS.get(name, GUIDE), marker=marker, markersize=4.5, label=words)
+    axes.set(xscale="log", yscale="log", xlabel="nudge β", ylabel="median relative error")
+    guide(axes, float(np.finfo(float).eps), "machine ε")
+    figure.legend(loc="outside lower center", ncols=2)
+    return figure
+
+
+def _power(number: float) -> str:
+    exponent = round(np.log10(number))
+    return f"$10^{{{exponent}}}$" if np.isclose(number, 10.0**exponent) else f"{number:g}"
