@@ -45,6 +45,7 @@ def shown(*values):
         ((47, 48), ["47", "48"]),
         ((0.943512, 0.83, 1.0), ["0.9435", "0.8300", "1.0000"]),
         ((0.999766, 0.99999726), ["0.99976600", "0.99999726"]),
+        ((0.996419, 2.000223), ["0.9964", "2.0002"]),
         ((1.53e-10, 1.0), ["1.5e-10", "1"]),
         ((-0.25, 15.4567), ["−0.25", "15.46"]),
         ((None, float("nan"), 0.0), ["–", "–", "0"]),
@@ -86,7 +87,14 @@ def test_the_page_says_everything_about_every_claim(folder):
     for judgement in made.judgements:
         assert page.count(f'id="claim-{judgement.claim.key}"') == 1
         assert page.count(f'href="#claim-{judgement.claim.key}"') == 1
-    for words in ("94.35 %", "p = 1.5e-10", "92 of 100", "not at chance", "counts agree to 2", "variant in which"):
+    for words in (
+        "94.35\N{NO-BREAK SPACE}%",
+        "p = 1.5e-10",
+        "92 of 100",
+        "not at chance",
+        "counts agree to 2",
+        "variant in which",
+    ):
         assert words in page
     assert "&lt;both&gt; &amp; more" in page
     assert "<both>" not in page

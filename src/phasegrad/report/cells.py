@@ -59,7 +59,7 @@ def _decimals(value: float) -> int:
     """Return the decimals a number needs: four digits, or more where it is close to one and the rest matters."""
     if value == 0:
         return 0
-    smallest = min(abs(value), 1 - abs(value)) if 0.99 < abs(value) < 1 else abs(value)
+    smallest = min(abs(value), 1 - abs(value)) if 0.999 < abs(value) < 1 else abs(value)
     needed = min(max(_DIGITS - 1 - math.floor(math.log10(smallest)), 0), _MOST_DECIMALS)
     return len(f"{value:.{needed}f}".rstrip("0").partition(".")[2])
 

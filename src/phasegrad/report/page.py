@@ -166,6 +166,7 @@ def render_page(reproduction: Reproduction, sections: list[Section]) -> str:
         loader=jinja2.PackageLoader("phasegrad.report"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        finalize=_keep_percentages,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -192,6 +193,11 @@ def summary(reproduction: Reproduction) -> str:
         f"{'study' if studies == 1 else 'studies'}, each beside the published figure and the control that decides it. "
         f"Of these, {verdicts or 'none has a verdict'}."
     )
+
+
+def _keep_percentages(words: Any) -> Any:
+    """Return text in which no line can break between a number and its per cent sign."""
+    return words.replace(" %", "\N{NO-BREAK SPACE}%") if isinstance(words, str) else words
 
 
 def _check_names(kind: str, names: list[str]) -> None:

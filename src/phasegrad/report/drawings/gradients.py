@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 # Where a figure of exactly zero is drawn on a logarithmic axis.
 _ZERO = 2e-17
-_MARKERS = ("o", "s", "D", "^", "v", "P")
+# Marker, its size, and dashes: methods of the same order lie on top of each other and must all be seen.
+_LOOKS = (("o", 5, "-"), ("s", 7.5, "-"), ("D", 3.5, (0, (3, 2))), ("^", 5, "-"))
 
 
 def schematic(_: Mapping[str, Any]) -> Figure:
@@ -78,11 +80,13 @@ def beta_error(data: Mapping[str, Any]) -> Figure:
     ``betas``; ``median_relative_error`` and ``slopes`` by method.
     """
     figure, (axes,) = panels(NARROW + 1, 3.1)
-    for (name, errors), marker in zip(data["median_relative_error"].items(), _MARKERS, strict=False):
+    looks = itertools.cycle(_LOOKS)
+    for (name, errors), (marker, size, dashes) in zip(data["median_relative_error"].items(), looks, strict=False):
         slope = data["slopes"].get(name)
         words = LABELS.get(name, name) + ("" if slope is None else f": order {slope:.2f}")
         heights = np.maximum(errors, _ZERO)
-        axes.plot(data["betas"], heights, color=COLOURS.get(name, GUIDE), marker=marker, markersize=4.5, label=words)
+        look: dict[str, Any] = {"marker": marker, "markersize": size, "linestyle": dashes, "label": words}
+        axes.plot(data["betas"], heights, color=COLOURS.get(name, GUIDE), **look)
     axes.set(xscale="log", yscale="log", xlabel="nudge β", ylabel="median relative error")
     guide(axes, float(np.finfo(float).eps), "machine ε")
     figure.legend(loc="outside lower center", ncols=2)
