@@ -52,7 +52,7 @@ def until(condition, process: subprocess.Popen | None = None) -> None:
 def start(folder: Path, log: Path, pause: float, workers: int = 2) -> subprocess.Popen:
     log.mkdir(exist_ok=True)
     command = [sys.executable, "-c", SCRIPT, str(folder), str(log), str(pause), str(workers)]
-    return subprocess.Popen(command, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
 
 class TestResults:
@@ -149,11 +149,13 @@ class TestStopping:
         process.communicate()
         until(lambda: not any(Path(f"/proc/{pid}/cmdline").exists() for pid in workers))
 
-    def test_ctrl_c_ends_the_workers_and_keeps_what_is_finished(self, tmp_path):
+    @pytest.mark.parametrize("moment", ["workers start", "workers work"])
+    def test_ctrl_c_ends_the_workers_and_keeps_what_is_finished(self, tmp_path, moment):
+        """A terminal sends Ctrl-C to the whole group of processes; only the first of them is to answer."""
         folder, log = tmp_path / "out", tmp_path / "log"
         process = start(folder, log, 60.0)
-        until(lambda: log.exists() and len(list(log.iterdir())) == 2, process)
-        process.send_signal(signal.SIGINT)
+        until(lambda: (folder / "pieces").exists() and (moment == "workers start" or len(list(log.iterdir())) == 2))
+        os.killpg(process.pid, signal.SIGINT)
         _, error = process.communicate(timeout=60)
         assert process.returncode != 0
         assert error.rstrip().endswith("KeyboardInterrupt")

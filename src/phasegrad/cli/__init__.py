@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 import phasegrad
 from phasegrad.cli.checking import bench, draw, verify
@@ -39,12 +40,12 @@ def main() -> None:
     try:
         app(standalone_mode=True)
     except (ValueError, ImportError, OSError) as error:
-        Console(stderr=True).print(f"[red]Error:[/red] {error}", soft_wrap=True, highlight=False)
+        Console(stderr=True).print(f"[red]Error:[/red] {escape(str(error))}", soft_wrap=True, highlight=False)
         sys.exit(2)
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    Console(stderr=True).print(f"[yellow]Warning:[/yellow] {message}", soft_wrap=True, highlight=False)
+    Console(stderr=True).print(f"[yellow]Warning:[/yellow] {escape(str(message))}", soft_wrap=True, highlight=False)
 
 
 def _show_version(value: bool) -> None:

@@ -49,7 +49,8 @@ def reproduce(
             found = reproduction.reproduce(
                 chosen, out, seeds=seeds, workers=workers, cluster=cluster, fresh=fresh, progress=progress
             )
-        write_report(out, found)
+        with Console(stderr=True).status("drawing the page ..."):
+            write_report(out, found)
     except KeyboardInterrupt:
         tally = progress.tally
         kept = "Nothing was finished" if tally is None else f"{tally.pieces_done} of {tally.pieces} pieces are kept"

@@ -103,10 +103,11 @@ def _in_this_process(pieces: Sequence[Piece]) -> Generator[tuple[Piece, Answer]]
 
 
 @contextmanager
-def _heeding_interrupts() -> Iterator[None]:
+def _heeding_interrupts(*, at_once: bool = True) -> Iterator[None]:
     """Raise KeyboardInterrupt at the end if there was a Ctrl-C, whatever became of it inside.
 
-    Training answers Ctrl-C with what it has so far, which is not the result of the piece.
+    Training answers Ctrl-C with what it has so far, which is not the result of the piece. With ``at_once`` False
+    nothing inside notices it.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -117,7 +118,7 @@ def _heeding_interrupts() -> Iterator[None]:
     def note(number: int, frame: FrameType | None) -> None:
         nonlocal interrupted
         interrupted = True
-        if callable(before):
+        if at_once and callable(before):
             before(number, frame)
 
     signal.signal(signal.SIGINT, note)
@@ -135,7 +136,8 @@ def _in_processes(pieces: Sequence[Piece], workers: int) -> Generator[tuple[Piec
     far_end, near_end = context.Pipe(duplex=False)
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_prepare_worker, initargs=(far_end,))
     try:
-        futures = {pool.submit(compute, piece): piece for piece in pieces}
+        with _holding_interrupts():
+            futures = {pool.submit(compute, piece): piece for piece in pieces}
         for future in as_completed(futures):
             yield futures[future], _answer_of(future)
     except BaseException:
@@ -145,6 +147,20 @@ def _in_processes(pieces: Sequence[Piece], workers: int) -> Generator[tuple[Piec
         pool.shutdown(wait=True, cancel_futures=True)
         near_end.close()
         far_end.close()
+
+
+@contextmanager
+def _holding_interrupts() -> Iterator[None]:
+    """Put Ctrl-C off until the end. Processes started inside never see it: they inherit that it is blocked."""
+    with _heeding_interrupts(at_once=False):
+        if not hasattr(signal, "pthread_sigmask"):
+            yield
+            return
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _answer_of(future: Future[Answer]) -> Answer:

@@ -173,11 +173,15 @@ def _piece_error(failed: list[tuple[Piece, Answer]], owners: dict[str, list[str]
     others = "" if len(failed) == 1 else f" {len(failed) - 1} more failed: {', '.join(p.title for p, _ in failed[1:])}."
     error = PieceError(
         f"The piece {first.title!r} of the study {owners[first.identity][0]!r} failed: {answer.error}.{others} "
-        f"{len(folder.results)} finished pieces are kept in {folder.path}; the same command tries the rest again."
+        f"{_count(len(folder.results))} kept in {folder.path}; the same command tries the rest again."
     )
     for piece, each in failed:
         error.add_note(f"{piece.title}: {each.trace}")
     return error
+
+
+def _count(pieces: int) -> str:
+    return "1 finished piece is" if pieces == 1 else f"{pieces} finished pieces are"
 
 
 def _covered(studies: Sequence[Study], seeds: int | None, folder: ResultsFolder) -> tuple[Study, ...]:
