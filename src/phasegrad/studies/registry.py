@@ -5,10 +5,47 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
-from phasegrad.studies import finite_beta
+from phasegrad.studies import (
+    ablation,
+    asymmetry,
+    baselines,
+    convergence,
+    finite_beta,
+    five_configurations,
+    generalisation,
+    gradient_rule,
+    learning_rates,
+    mechanism,
+    modulation,
+    outside,
+    parameter_matched,
+    spectral,
+    sweep,
+    theorem,
+)
 from phasegrad.studies.study import Study
 
-STUDIES: tuple[Study, ...] = (finite_beta.STUDY,)
+STUDIES: tuple[Study, ...] = tuple(
+    module.STUDY
+    for module in (
+        theorem,
+        asymmetry,
+        finite_beta,
+        gradient_rule,
+        mechanism,
+        ablation,
+        learning_rates,
+        modulation,
+        parameter_matched,
+        sweep,
+        convergence,
+        five_configurations,
+        spectral,
+        generalisation,
+        baselines,
+        outside,
+    )
+)
 
 
 def choose(names: Sequence[str] = ()) -> tuple[Study, ...]:
