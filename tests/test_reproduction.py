@@ -20,7 +20,7 @@ from phasegrad.studies.piece import Piece
 from phasegrad.studies.registry import choose
 
 TESTS = Path(__file__).parent
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(TESTS)}
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])}
 SCRIPT = """
 import sys
 import piece_functions as functions
