@@ -2,9 +2,7 @@
 
 import csv
 import itertools
-import os
 import re
-import shutil
 import subprocess
 import sys
 from urllib.parse import unquote, urlparse
@@ -16,15 +14,6 @@ from phasegrad.report.cells import columns
 from phasegrad.report.page import summary, write_report
 from phasegrad.reproduction.result import Reproduction
 from phasegrad.studies.study import Figure, Outcome, Table, Verdict
-
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
 
 
 @pytest.fixture(scope="module")
@@ -169,46 +158,9 @@ def test_the_report_can_be_imported_without_loading_what_it_needs_to_draw():
 # What a browser makes of it.
 
 
-@pytest.fixture(scope="module")
-def browser():
-    program = shutil.which("chromium")
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        sync_playwright = None
-    if program is None or sync_playwright is None:
-        words = (
-            "The page is not tested in a browser: install Chromium (Debian: apt-get install chromium) and playwright "
-            "(pip install playwright)."
-        )
-        if os.environ.get("PHASEGRAD_REQUIRE_BROWSER") == "1":
-            pytest.fail(words)
-        pytest.skip(words)
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
-        yield chromium
-        chromium.close()
-
-
 @pytest.fixture
-def visit(browser, folder):
-    """Open the page in a window of its own and return it, with what it asked for and complained about."""
-    contexts = []
-
-    def open_page(width=1280, scheme="light"):
-        context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
-        contexts.append(context)
-        page = context.new_page()
-        page.requests, page.complaints = [], []
-        page.on("request", lambda request: page.requests.append(request.url))
-        page.on("console", lambda message: page.complaints.append(message.text))
-        page.on("pageerror", lambda error: page.complaints.append(str(error)))
-        page.goto((folder / "index.html").as_uri())
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
+def visit(window, folder):
+    return lambda **look: window(folder / "index.html", **look)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -294,7 +246,7 @@ def test_the_page_has_landmarks_headings_in_order_and_headed_tables(visit):
 
 @pytest.mark.parametrize("width", [360, 768, 1440])
 def test_nothing_runs_out_of_the_window(visit, width):
-    page = visit(width)
+    page = visit(width=width)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-import tempfile
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
@@ -18,12 +18,9 @@ def write_whole(path: Path, write: Callable[[IO[bytes]], None]) -> None:
 
     Raises OSError with a sentence that names the path; what was there before is then still there.
     """
-    temporary = None
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
-        with tempfile.NamedTemporaryFile(
-            dir=path.parent, prefix=f".{path.name}.", suffix=".part", delete=False
-        ) as file:
-            temporary = file.name
+        with temporary.open("xb") as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())
@@ -31,8 +28,7 @@ def write_whole(path: Path, write: Callable[[IO[bytes]], None]) -> None:
     except OSError as error:
         raise OSError(f"Could not write {path}: {error.strerror}. Choose another place or make room there.") from error
     finally:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def write_json(path: Path, data: Any) -> None:

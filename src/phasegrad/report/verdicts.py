@@ -19,19 +19,20 @@ _COLOURS = {
     Verdict.NOT_REPRODUCED: "red",
     Verdict.UNTESTABLE: "bright_black",
 }
+_SHORT = {
+    Verdict.HISTORICAL: "historical variant only",
+    Verdict.CONTROLLED: "a control changes it",
+}
 
 
 def verdict_tables(reproduction: Reproduction) -> RenderableType:
     """Return every claim with its verdict, and how many got which."""
     table = plain_table("Claims of the paper", "")
-    for heading in ("study", "claim", "where", "verdict"):
-        table.add_column(heading)
-    for study in reproduction.studies:
-        name = study.name
-        for judgement in reproduction.outcomes[study.name].judgements:
-            badge = Text(judgement.verdict.value, style=_COLOURS[judgement.verdict])
-            table.add_row(name, judgement.claim.sentence, judgement.claim.where, badge)
-            name = ""
+    for heading in ("claim", "where", "verdict"):
+        table.add_column(heading, no_wrap=True)
+    for judgement in reproduction.judgements:
+        words = _SHORT.get(judgement.verdict, judgement.verdict.value)
+        table.add_row(judgement.claim.key, judgement.claim.where, Text(words, style=_COLOURS[judgement.verdict]))
     counts = Text(f"{len(reproduction.judgements)} claims")
     for verdict, count in reproduction.counts.items():
         if count:
@@ -41,12 +42,11 @@ def verdict_tables(reproduction: Reproduction) -> RenderableType:
 
 def studies_table(studies: Sequence[Study]) -> Table:
     """Return the studies with their claims."""
-    table = plain_table("Studies", "run one with: phasegrad reproduce NAME")
-    for heading in ("name", "title", "claim", "where"):
-        table.add_column(heading)
+    table = plain_table(f"{len(studies)} studies", "run one with: phasegrad reproduce NAME")
+    table.add_column("study and its claims", no_wrap=True)
+    table.add_column("")
     for study in studies:
-        name, title = study.name, study.title
+        table.add_row(Text(study.name, style="bold"), Text(study.title, style="bold"))
         for claim in study.claims:
-            table.add_row(name, title, claim.sentence, claim.where)
-            name, title = "", ""
+            table.add_row(f"  {claim.key}", claim.sentence)
     return table

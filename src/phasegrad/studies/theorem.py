@@ -226,8 +226,8 @@ def _table_judgements(
         Judgement(
             implicit,
             Verdict.REPRODUCED if adjoint_worst > 1 - 1e-12 else Verdict.NOT_REPRODUCED,
-            f"worst cosine of the adjoint gradient and finite differences 1 - {1 - adjoint_worst:.0e}",
-            f"One solve with the transposed Jacobian meets finite differences to 1 - {1 - adjoint_worst:.0e}.",
+            f"worst cosine of the adjoint gradient and finite differences {adjoint_worst:.14f}",
+            f"One solve with the transposed Jacobian meets finite differences to a cosine of {adjoint_worst:.14f}.",
             adjoint_worst,
         ),
     ]

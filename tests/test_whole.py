@@ -1,0 +1,50 @@
+"""The whole reproduction, as a visitor runs it: every study, few seeds, the page in a browser."""
+
+import json
+import subprocess
+import sys
+from urllib.parse import urlparse
+
+import pytest
+
+from phasegrad.studies.registry import STUDIES
+
+
+def reproduce(place, *more):
+    words = [sys.executable, "-m", "phasegrad", "reproduce", "--out", str(place), *more]
+    return subprocess.run(words, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("seeds", [2, pytest.param(None, marks=pytest.mark.slow)])
+def test_every_study_runs_and_the_page_holds_every_claim(seeds, tmp_path, window):
+    place = tmp_path / "reproduction"
+    more = [] if seeds is None else ["--seeds", str(seeds)]
+    first = reproduce(place, *more)
+    assert first.returncode == 0, first.stderr
+    text = (place / "results.json").read_text(encoding="utf-8")
+    results = json.loads(text)
+    claims = [claim for study in STUDIES for claim in study.claims]
+    assert [claim["key"] for study in results["studies"].values() for claim in study["claims"]] == [
+        claim.key for claim in claims
+    ]
+    measured = [claim for study in results["studies"].values() for claim in study["claims"]]
+    for claim in measured:
+        assert claim["measured"]
+        assert claim["reason"].endswith(".")
+        assert (claim["number"] is None) <= (claim["verdict"] == "not testable here" or seeds is not None)
+
+    page = window(place / "index.html")
+    assert page.complaints == []
+    assert {urlparse(url).scheme for url in page.requests} <= {"file", "data"}
+    assert page.locator("article.claim").count() == len(claims)
+    widths = page.eval_on_selector_all("img", "images => images.map(image => image.alt ? image.naturalWidth : 0)")
+    assert len(widths) >= 11
+    assert min(widths) > 0
+    assert window(place / "index.html", width=360).evaluate("document.documentElement.scrollWidth") <= 360
+    assert (place / "index.html").stat().st_size < 6e6
+
+    pieces = {path: path.stat().st_mtime_ns for path in (place / "pieces").iterdir()}
+    second = reproduce(place, *more)
+    assert second.returncode == 0, second.stderr
+    assert (place / "results.json").read_text(encoding="utf-8") == text
+    assert {path: path.stat().st_mtime_ns for path in (place / "pieces").iterdir()} == pieces
