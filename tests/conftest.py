@@ -2,12 +2,17 @@
 
 import os
 import shutil
+import signal
 
 import pytest
 from hypothesis import settings
 
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=25)
 settings.load_profile("repeatable")
+
+# A shell's background jobs ignore Ctrl-C, and so would every command that a test starts and interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ARGUMENTS = [
     "--no-sandbox",

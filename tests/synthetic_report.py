@@ -56,6 +56,21 @@ def drawings(seeds: int, *, everyone: bool | None = None) -> dict[str, dict]:
             "omega_loss": 0.0469,
             "trivial_loss": 0.04,
         },
+        "which-parameter": {
+            "sizes": [7, 9, 11],
+            "panels": [
+                {
+                    "title": task,
+                    "arms": {
+                        "omega": [0.5, 0.48, 0.5],
+                        "coupling_matched": [0.9] * 3,
+                        "both_matched": [0.95, 1.0, 1.0],
+                    },
+                    "logistic": 0.99,
+                }
+                for task in ("/a i/", "/o u/")
+            ],
+        },
         "repair": {
             "arms": [
                 {"title": "paper's pair, random start", "test": random},

@@ -63,6 +63,12 @@ class TestRegistry:
         assert len({piece.identity for piece in pieces}) < len(pieces) - 20
 
 
+def test_a_claim_that_holds_can_still_be_changed_by_a_control():
+    assert summary.judged(False, True) is Verdict.NOT_REPRODUCED
+    assert summary.judged(True, True) is Verdict.CONTROLLED
+    assert summary.judged(True, False) is Verdict.REPRODUCED
+
+
 class TestStatistics:
     def test_against_formulas(self):
         rng = np.random.default_rng(0)

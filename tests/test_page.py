@@ -11,6 +11,7 @@ import pytest
 from synthetic_report import reproduction
 
 from phasegrad.report.cells import columns
+from phasegrad.report.drawings import DRAWINGS
 from phasegrad.report.page import summary, write_report
 from phasegrad.reproduction.result import Reproduction
 from phasegrad.studies.study import Figure, Outcome, Table, Verdict
@@ -221,7 +222,7 @@ def test_every_figure_is_drawn_and_has_words_for_those_who_do_not_see_it(visit):
     images = visit().eval_on_selector_all(
         "img", "images => images.map(image => [image.alt, image.complete, image.naturalWidth])"
     )
-    assert len(images) == 11
+    assert len(images) == len(DRAWINGS)
     for words, complete, width in images:
         assert words.strip()
         assert complete

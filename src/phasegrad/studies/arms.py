@@ -18,7 +18,7 @@ from phasegrad.datasets import Dataset
 from phasegrad.equilibrium import find_equilibrium
 from phasegrad.network import Network
 from phasegrad.objectives import NearestTarget, PaperPair
-from phasegrad.seeding import multi_start_seed, output_seed, spectral_seed
+from phasegrad.seeding import learnable_nodes, multi_start_seed, output_seed, spectral_seed
 from phasegrad.studies.piece import Piece
 from phasegrad.topologies import layered
 from phasegrad.training import Protocol, TrainingResult, TrainingState, train_many
@@ -54,8 +54,10 @@ class Arm:
     learn, epochs, rate, coupling_rate, loop, gradient, spot_check, evaluate_every
         As in `phasegrad.training.Protocol`.
     objective : {"paper", "nearest"}
-    learnable_couplings : int or None
-        How many couplings learn, drawn at random; all if None.
+    learnable : int or None
+        How many of the parameters named by ``learn`` learn, drawn at random; all if None.
+    validate : bool
+        Whether to train on the first four fifths of the training part and score on its rest: test data has no part.
     leak, scale_by
         The historical variants: all pairs coupled from the first update on; scaling by "all" rows.
     intervention : {"", "floor", "recentre"}
@@ -86,7 +88,8 @@ class Arm:
     spot_check: bool | None = None
     evaluate_every: int = 20
     objective: str = "paper"
-    learnable_couplings: int | None = None
+    learnable: int | None = None
+    validate: bool = False
     leak: bool = False
     scale_by: str = "train"
     intervention: str = ""
@@ -114,12 +117,16 @@ def run_arm(**options: Any) -> dict[str, Any]:
     arm = Arm(**{**options, "stages": tuple(tuple(stage) for stage in options["stages"])})
     data = [load(arm.task, arm.scale_by, seed) for seed in range(arm.seeds)]
     networks = [_network(arm, seed) for seed in range(arm.seeds)]
+    if arm.validate:
+        data = [_validation(part) for part in data]
     protocol = _protocol(arm)
     if arm.intervention:
         result, scores = _intervene(arm, networks, data, protocol)
     else:
-        mask = _coupling_mask(arm, networks[0].n_edges)
-        result = train_many(networks, data, protocol, threads=1, condition=arm.condition, learn_coupling=mask)
+        omega, coupling = _masks(arm, networks[0])
+        result = train_many(
+            networks, data, protocol, threads=1, condition=arm.condition, learn_omega=omega, learn_coupling=coupling
+        )
         scores = result.history.test_accuracy
     figures: dict[str, Any] = _figures(result, networks, data, scores)
     if arm.follow:
@@ -274,13 +281,34 @@ def _loss(networks: tuple[Network, ...], data: list[Dataset]) -> FloatArray:
     return train_many(networks, data, epochs=0, threads=1).history.train_loss[:, 0]
 
 
-def _coupling_mask(arm: Arm, edges: int) -> BoolArray | None:
-    """Return which couplings learn, (R, E); None if all do."""
-    if arm.learnable_couplings is None:
-        return None
-    streams = [np.random.default_rng(seed + _STREAM) for seed in range(arm.seeds)]
-    chosen = [stream.choice(edges, arm.learnable_couplings, replace=False) for stream in streams]
-    return np.array([np.isin(np.arange(edges), some) for some in chosen])
+def _masks(arm: Arm, network: Network) -> tuple[BoolArray | None, BoolArray | None]:
+    """Return which frequencies, (R, N), and which couplings, (R, E), learn; None where all do."""
+    if arm.learnable is None:
+        return None, None
+    nodes = learnable_nodes(network) if arm.learn != "coupling" else np.empty(0, dtype=np.int64)
+    edges = network.n_edges if arm.learn != "omega" else 0
+    omega = np.zeros((arm.seeds, network.size), dtype=bool)
+    coupling = np.zeros((arm.seeds, network.n_edges), dtype=bool)
+    for seed in range(arm.seeds):
+        stream = np.random.default_rng(seed + _STREAM)
+        chosen = stream.choice(nodes.size + edges, arm.learnable, replace=False)
+        omega[seed, nodes[chosen[chosen < nodes.size]]] = True
+        coupling[seed, chosen[chosen >= nodes.size] - nodes.size] = True
+    return omega, coupling
+
+
+def _validation(data: Dataset) -> Dataset:
+    """Return the training part alone, its last fifth in place of the test part."""
+    cut = int(0.8 * len(data.y_train))
+    return replace(
+        data,
+        x_train=data.x_train[:cut],
+        y_train=data.y_train[:cut],
+        x_test=data.x_train[cut:],
+        y_test=data.y_train[cut:],
+        train_rows=None,
+        test_rows=None,
+    )
 
 
 @lru_cache(maxsize=1024)

@@ -16,7 +16,7 @@ from phasegrad.studies.study import Claim, Judgement, Outcome, Study, Table
 
 ARMS = {
     "omega": Arm(loop="matched"),
-    "coupling_7": Arm(loop="matched", learn="coupling", learnable_couplings=7),
+    "coupling_7": Arm(loop="matched", learn="coupling", learnable=7),
     "coupling_24": Arm(loop="matched", learn="coupling"),
 }
 NAMES = {"omega": "7 frequencies", "coupling_7": "7 couplings", "coupling_24": "24 couplings"}

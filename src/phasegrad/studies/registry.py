@@ -22,6 +22,7 @@ from phasegrad.studies import (
     spectral,
     sweep,
     theorem,
+    which_parameter,
 )
 from phasegrad.studies.study import Study
 
@@ -43,6 +44,7 @@ STUDIES: tuple[Study, ...] = tuple(
         spectral,
         generalisation,
         baselines,
+        which_parameter,
         outside,
     )
 )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from phasegrad.report.drawings.gradients import beta_error, schematic, verification
-from phasegrad.report.drawings.outcomes import ablation, mechanism, repair, spectral, untrained
+from phasegrad.report.drawings.outcomes import ablation, mechanism, repair, spectral, untrained, which_parameter
 from phasegrad.report.drawings.style import FORMATS, picture, style
 from phasegrad.report.drawings.trajectories import collapse, convergence, coupling_rates
 
@@ -27,6 +27,7 @@ DRAWINGS: dict[str, Callable[[Mapping[str, Any]], Figure]] = {
     "untrained": untrained,
     "coupling-rates": coupling_rates,
     "repair": repair,
+    "which-parameter": which_parameter,
 }
 
 

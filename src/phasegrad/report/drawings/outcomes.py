@@ -211,3 +211,29 @@ def _small_multiples(count: int, height: float, **options: Any) -> tuple[Figure,
     for empty in axes[count:]:
         empty.set_axis_off()
     return figure, axes[:count]
+
+
+def which_parameter(data: Mapping[str, Any]) -> Figure:
+    """Draw the mean accuracy of arms of equal parameter count against the size of the network.
+
+    ``sizes``; ``panels``, each with title, logistic, and arms (omega, coupling_matched, both_matched): a mean per size.
+    """
+    figure, axes = panels(WIDE, 2.8, 1, len(data["panels"]), sharey=True)
+    words = {"omega": "all frequencies", "coupling_matched": "as many couplings", "both_matched": "as many of both"}
+    for mark, (place, panel) in zip("abcd", zip(axes, data["panels"], strict=True), strict=False):
+        for name, means in panel["arms"].items():
+            look: dict[str, Any] = {
+                "color": COLOURS[name.removesuffix("_matched")],
+                "markeredgecolor": "black",
+                "markeredgewidth": 0.5,
+            }
+            place.plot(data["sizes"], _percent(means), marker="o", label=words[name], **look)
+        level = 100 * panel["logistic"]
+        place.axhline(level, color=COLOURS["logistic"], linewidth=1, linestyle="--", label="logistic regression")
+        accuracy_axis(place)
+        guide(place, 50)
+        place.set_xticks(data["sizes"])
+        place.set_xlabel("oscillators")
+        letter(place, mark, panel["title"])
+    share_legend(figure, axes[0])
+    return figure
