@@ -158,7 +158,7 @@ class TestStopping:
         os.killpg(process.pid, signal.SIGINT)
         _, error = process.communicate(timeout=60)
         assert process.returncode != 0
-        assert error.rstrip().endswith("KeyboardInterrupt")
+        assert "\nKeyboardInterrupt\n" in error  # Python's own resource tracker may add a line after it
         assert error.count("Traceback") == 1
         workers = [int(path.name.split("-")[1]) for path in log.iterdir()]
         until(lambda: not any(Path(f"/proc/{pid}/cmdline").exists() for pid in workers))
