@@ -20,10 +20,11 @@ MODULES = [m.name for m in pkgutil.walk_packages(pg.__path__, "phasegrad.") if m
 ROOMS = (
     "validation",
     "files",
-    "datasets",
     "interactions",
+    "random_graphs",
     "network",
     "topologies",
+    "datasets",
     "dynamics",
     "solvers",
     "equilibrium",

@@ -31,6 +31,7 @@ from phasegrad.seeding import multi_start_seed, output_seed, random_seed, spectr
 from phasegrad.solvers import GradientFlow, GuardedNewton
 from phasegrad.topologies import (
     complete,
+    erdos_renyi,
     from_matrix,
     from_networkx,
     grid,
@@ -76,6 +77,7 @@ __all__ = [
     "complete",
     "datasets",
     "energy",
+    "erdos_renyi",
     "find_equilibria",
     "find_equilibrium",
     "finite_difference",
