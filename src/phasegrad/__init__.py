@@ -28,7 +28,7 @@ from phasegrad.models import Model, Prediction, load_model, save_model
 from phasegrad.network import Network
 from phasegrad.objectives import ClassTargets, NearestTarget, PaperPair, PhaseTargets
 from phasegrad.seeding import multi_start_seed, output_seed, random_seed, spectral_seed
-from phasegrad.solvers import GradientFlow, GuardedNewton
+from phasegrad.solvers import GradientFlow, GuardedNewton, SparseNewton
 from phasegrad.topologies import (
     complete,
     erdos_renyi,
@@ -67,6 +67,7 @@ __all__ = [
     "Prediction",
     "Protocol",
     "Sine",
+    "SparseNewton",
     "Status",
     "TrainingResult",
     "TrainingState",

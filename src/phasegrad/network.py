@@ -22,6 +22,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from phasegrad.interactions import Interaction, Sine
+from phasegrad.sparsity import Pattern
 from phasegrad.validation import (
     BoolArray,
     FloatArray,
@@ -229,6 +230,11 @@ class Network:
         return np.flatnonzero(np.all(self.position[self.edges] >= 0, axis=1))
 
     @cached_property
+    def pattern(self) -> Pattern:
+        """Where the entries of the sparse Laplacian lie; reciprocal coupling only."""
+        return Pattern.of_graph(self.edges, self.position)
+
+    @cached_property
     def incidence(self) -> tuple[sparse.csr_array, sparse.csr_array]:
         """Two 0/1 matrices (N, E): which edges have each node as their first, and as their second end."""
         each = np.arange(self.n_edges)
@@ -265,7 +271,8 @@ class Network:
             raise ValueError(f"The edge ({i}, {j}) is given twice. Give every pair of oscillators once.")
         if not self.signed:
             _check_strengths(edges, coupling, reverse)
-        self._set("edges", frozen_array(edges))
+        # Column by column: the two ends of all edges are read as arrays of their own.
+        self._set("edges", frozen_array(np.asfortranarray(edges)))
         self._set("coupling", frozen_array(coupling))
         self._set("coupling_reverse", None if reverse is None else frozen_array(reverse))
 

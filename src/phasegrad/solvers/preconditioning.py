@@ -1,0 +1,151 @@
+"""What makes conjugate gradients quick: the diagonal on expander-like graphs, multigrid on mesh-like ones.
+
+Information travels one edge per iteration, so a graph that a search from one oscillator crosses in few steps needs few
+iterations with nothing but its diagonal, while multigrid would fill up there. A mesh, a ring or a chain is deep, the
+diagonal would need thousands of iterations, and multigrid needs about twenty. The depth is the probe.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+import weakref
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from phasegrad.network import Network
+from phasegrad.validation import FloatArray, choice
+
+KINDS = ("auto", "jacobi", "multigrid")
+
+#: Steps from one oscillator to the farthest beyond which a graph counts as a mesh.
+DEEP = 60
+#: Oscillators below which the diagonal is quick enough on every graph.
+SMALL = 2000
+
+
+class Preconditioner(Protocol):
+    """An approximate inverse of the Laplacian, symmetric and positive definite."""
+
+    @property
+    def name(self) -> str:
+        """Which kind it is."""
+
+    def apply(self, left: FloatArray, image: FloatArray) -> float:
+        """Set image = M left and return left . image."""
+
+
+@dataclass(frozen=True, eq=False)
+class Jacobi:
+    """The inverse of the diagonal."""
+
+    inverse: FloatArray
+    name: str = "jacobi"
+
+    @classmethod
+    def of(cls, matrix: sparse.csr_array) -> Jacobi:
+        """Return the preconditioner of a matrix; entries that are not positive count by their size."""
+        diagonal = np.abs(matrix.diagonal())
+        return cls(1.0 / np.where(diagonal > 0, diagonal, 1.0))
+
+    def apply(self, left: FloatArray, image: FloatArray) -> float:
+        """Set image = D^-1 left and return left . image."""
+        from phasegrad.solvers.kernels import precondition
+
+        return precondition(self.inverse, left, image)
+
+
+@dataclass(frozen=True, eq=False)
+class Multigrid:
+    """One V-cycle of smoothed-aggregation multigrid, by pyamg."""
+
+    cycle: Any
+    name: str = "multigrid"
+
+    @classmethod
+    def of(cls, matrix: sparse.csr_array) -> Multigrid:
+        """Build the hierarchy of a matrix."""
+        try:
+            import pyamg
+        except ImportError:
+            raise ImportError(
+                "The multigrid preconditioner needs pyamg, which is not installed. Install it with "
+                "'pip install phasegrad[sparse]', or say preconditioner='jacobi'."
+            ) from None
+        hierarchy = pyamg.smoothed_aggregation_solver(
+            sparse.csr_matrix(matrix), symmetry="symmetric", strength=("symmetric", {"theta": 0.0})
+        )
+        return cls(hierarchy.aspreconditioner(cycle="V"))
+
+    def apply(self, left: FloatArray, image: FloatArray) -> float:
+        """Set image to the result of one V-cycle and return left . image."""
+        image[:] = self.cycle.matvec(left)
+        return float(left @ image)
+
+
+def preconditioner(network: Network, matrix: sparse.csr_array, kind: str, *, renew: bool = False) -> Preconditioner:
+    """Return the preconditioner of a Laplacian of this network.
+
+    A hierarchy is built from the first Laplacian that needs one and serves all later ones of the same network (under
+    a nudge, at another state, for an adjoint solve) until ``renew`` asks for a new one.
+    """
+    choice("preconditioner", kind, KINDS, "SparseNewton")
+    known = _known(network)
+    if kind == "auto":
+        if known.kind is None:
+            known.kind = probe(matrix)
+        kind = known.kind
+    if kind == "jacobi":
+        return Jacobi.of(matrix)
+    if known.hierarchy is None or renew:
+        known.hierarchy = Multigrid.of(matrix)
+    return known.hierarchy
+
+
+def probe(matrix: sparse.csr_array) -> str:
+    """Return which preconditioner suits the graph of a matrix: "jacobi" or "multigrid".
+
+    Where the graph is deep but pyamg is missing, a warning says so and the diagonal is used, which is slow but right.
+    """
+    if matrix.shape[0] <= SMALL or depth(matrix) <= DEEP:
+        return "jacobi"
+    if importlib.util.find_spec("pyamg") is None:
+        warnings.warn(
+            "This graph is mesh-like, where multigrid is many times faster, but pyamg is not installed. Install it "
+            "with 'pip install phasegrad[sparse]'.",
+            stacklevel=2,
+        )
+        return "jacobi"
+    return "multigrid"
+
+
+def depth(matrix: sparse.csr_array) -> int:
+    """Return how many steps lie between the node in the middle of the numbering and the farthest it reaches."""
+    from phasegrad.solvers.kernels import tree_depth
+
+    order, predecessors = csgraph.breadth_first_order(matrix, matrix.shape[0] // 2, directed=True)
+    return int(tree_depth(order, predecessors))
+
+
+@dataclass
+class _Known:
+    """What was found out about the graph of a network and is worth keeping as long as the network lives."""
+
+    kind: str | None = None
+    hierarchy: Multigrid | None = None
+
+
+_networks: dict[int, _Known] = {}
+
+
+def _known(network: Network) -> _Known:
+    # By identity: a network is not hashable, and comparing two of a million oscillators would cost more than it saves.
+    known = _networks.get(id(network))
+    if known is None:
+        known = _networks[id(network)] = _Known()
+        weakref.finalize(network, _networks.pop, id(network), None)
+    return known
