@@ -31,6 +31,7 @@ ROOMS = (
     "stability",
     "equilibrium",
     "equilibria",
+    "critical",
     "objectives",
     "gradients",
     "seeding",

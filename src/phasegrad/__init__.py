@@ -7,6 +7,7 @@ the nudge, is minus the gradient of the cost with respect to its natural frequen
 from importlib.metadata import version as _version
 
 from phasegrad import datasets
+from phasegrad.critical import CriticalScale, critical_scale
 from phasegrad.dynamics import Nudge, energy, force, laplacian
 from phasegrad.equilibria import Equilibria, find_equilibria
 from phasegrad.equilibrium import Equilibrium, Status, find_equilibrium
@@ -48,6 +49,7 @@ __version__ = _version("phasegrad")
 
 __all__ = [
     "ClassTargets",
+    "CriticalScale",
     "Equilibria",
     "Equilibrium",
     "Gradient",
@@ -76,6 +78,7 @@ __all__ = [
     "centred",
     "check_gradients",
     "complete",
+    "critical_scale",
     "datasets",
     "energy",
     "erdos_renyi",

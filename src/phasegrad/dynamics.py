@@ -236,7 +236,7 @@ class System:
         if floor is not None:
             curvature = np.diag(np.sum(np.abs(curvature), axis=-1))
         row, column = np.nonzero(curvature)
-        where = self.network.position[self.pull.nodes]
+        where = self.network.position[self.pull.nodes].astype(np.int32)
         nudge = sparse.coo_array((curvature[row, column], (where[row], where[column])), shape=matrix.shape)
         return (matrix + nudge).tocsr()
 

@@ -94,7 +94,7 @@ def _judge_sparse(system: System, phases: Array, eigenvalue: bool) -> tuple[bool
     if proven and not eigenvalue:
         return True, np.nan, np.nan
     matrix = system.sparse_laplacian(phases)
-    inverse = preconditioner(system.network, matrix, "auto")
+    inverse = preconditioner(system, phases, matrix)
     smallest, error = smallest_eigenvalue(matrix, inverse)
     return proven or smallest > error, smallest, error
 
@@ -108,7 +108,7 @@ def _survives_nudge(system: System, phases: Array) -> bool:
     if curvature.shape[0] > _FEW_OUTPUTS:
         return False
     matrix = system.replace(pull=None).sparse_laplacian(phases)
-    inverse = preconditioner(system.network, matrix, "auto")
+    inverse = preconditioner(system, phases, matrix)
     where = system.network.position[system.pull.nodes]
     compliance = np.empty_like(curvature)
     for k, node in enumerate(where):

@@ -52,7 +52,9 @@ def conjugate_gradients(
     """
     from phasegrad.solvers.kernels import advance, apply, turn
 
-    rows = (matrix.indptr, matrix.indices.view(np.uint32), matrix.data)
+    # Unsigned indices spare the compiled loop a test for negative ones.
+    narrow = matrix.indices.dtype == np.int32
+    rows = (matrix.indptr, matrix.indices.view(np.uint32) if narrow else matrix.indices, matrix.data)
     solution, left = np.zeros_like(right), right.copy()
     conditioned, image = np.empty_like(right), np.empty_like(right)
     size = float(np.linalg.norm(right))

@@ -17,7 +17,9 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from phasegrad.dynamics import System
 from phasegrad.network import Network
+from phasegrad.solvers.newton import FLOOR
 from phasegrad.validation import FloatArray, choice
 
 KINDS = ("auto", "jacobi", "multigrid")
@@ -87,14 +89,17 @@ class Multigrid:
         return float(left @ image)
 
 
-def preconditioner(network: Network, matrix: sparse.csr_array, kind: str, *, renew: bool = False) -> Preconditioner:
-    """Return the preconditioner of a Laplacian of this network.
+def preconditioner(
+    system: System, phases: FloatArray, matrix: sparse.csr_array, kind: str = "auto", *, renew: bool = False
+) -> Preconditioner:
+    """Return the preconditioner for the Laplacian ``matrix`` of one sample at ``phases`` (1, N).
 
-    A hierarchy is built from the first Laplacian that needs one and serves all later ones of the same network (under
-    a nudge, at another state, for an adjoint solve) until ``renew`` asks for a new one.
+    A hierarchy is built at the first state that needs one, from the positive stand-in of its Laplacian, and serves all
+    later ones of the same network (under a nudge, at another state, for an adjoint solve) until ``renew`` asks for a
+    new one.
     """
     choice("preconditioner", kind, KINDS, "SparseNewton")
-    known = _known(network)
+    known = _known(system.network)
     if kind == "auto":
         if known.kind is None:
             known.kind = probe(matrix)
@@ -102,7 +107,7 @@ def preconditioner(network: Network, matrix: sparse.csr_array, kind: str, *, ren
     if kind == "jacobi":
         return Jacobi.of(matrix)
     if known.hierarchy is None or renew:
-        known.hierarchy = Multigrid.of(matrix)
+        known.hierarchy = Multigrid.of(system.sparse_laplacian(phases, floor=FLOOR))
     return known.hierarchy
 
 

@@ -62,7 +62,7 @@ def _respond_sparse(
     for b in range(system.batch):
         if before is None or not (shared and np.array_equal(phases[b], phases[before])):
             matrix = system.take(np.array([b])).sparse_laplacian(phases[b : b + 1])
-            inverse = preconditioner(system.network, matrix, "auto")
+            inverse = preconditioner(system, phases[b : b + 1], matrix)
             before = b
         assert matrix is not None
         assert inverse is not None

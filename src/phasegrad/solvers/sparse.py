@@ -26,7 +26,7 @@ Array = NDArray[Any]
 
 _LOOSEST, _STAND_IN = 1e-2, 1e-1
 _SLIP = 4 * np.pi
-_WORN = 3
+_WORN, _WORN_BY = 3, 10
 
 
 @dataclass(frozen=True)
@@ -136,20 +136,20 @@ class _Descent:
         if found.positive:
             return found.solution, False
         if self.settings.follow:
-            inverse = preconditioner(self.system.network, matrix, self.settings.preconditioner)
+            inverse = preconditioner(self.system, self.phases, matrix, self.settings.preconditioner)
             return solve_accurately(matrix, force, inverse).solution, True
         stand_in = self.system.sparse_laplacian(self.phases, floor=FLOOR)
         return self._solved(stand_in, force, _STAND_IN).solution, True
 
     def _solved(self, matrix: Any, right: FloatArray, relative: float) -> LinearSolution:
         kind = self.settings.preconditioner
-        inverse = preconditioner(self.system.network, matrix, kind, renew=self.renew)
+        inverse = preconditioner(self.system, self.phases, matrix, kind, renew=self.renew)
         found = conjugate_gradients(matrix, right, inverse, tolerance=relative)
         self.iterations += found.iterations
         self.way = inverse.name
         # A hierarchy serves many states; one that has come to need far more iterations per digit is built anew.
         each = found.iterations / max(1.0, -np.log10(relative))
-        self.renew = found.positive and 0 < _WORN * self.usual < each
+        self.renew = found.positive and self.usual > 0 and each > _WORN * self.usual + _WORN_BY
         if self.usual == 0 or self.renew:
             self.usual = max(each, 1.0)
         return found
