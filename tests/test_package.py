@@ -34,6 +34,7 @@ ROOMS = (
     "critical",
     "objectives",
     "gradients",
+    "grid_analysis",
     "seeding",
     "training",
     "models",

@@ -1,4 +1,4 @@
-"""Large sparse networks: the same answers as the dense way, on every kind of graph, and the same care about bad input."""
+"""Large sparse networks: the same answers as the dense way on every kind of graph, and bad input refused as clearly."""
 
 import importlib.util
 
@@ -193,7 +193,7 @@ class TestPreconditioners:
     def test_without_pyamg_meshes_are_solved_by_the_diagonal_and_a_warning_says_so(self, monkeypatch):
         network = pg.grid(40, 100, omega=frequencies(4000, 0.05))
         expected = pg.find_equilibrium(network).phases
-        monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+        monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
         with pytest.warns(UserWarning, match=r"pip install phasegrad\[sparse\]"):
             found = pg.find_equilibrium(network.replace())
         np.testing.assert_allclose(found.phases, expected, atol=1e-8)

@@ -1,7 +1,7 @@
 r"""How far a network is from losing its locked state.
 
-All frequencies, counted from the mean, are scaled by one factor s. As s grows the locked state theta(s) meets an unstable
-one and both vanish: the smallest eigenvalue of the Laplacian falls to zero as sqrt(s_c - s), and the tangent
+All frequencies, counted from the mean, are scaled by one factor s. As s grows the locked state theta(s) meets an
+unstable one and both vanish: the smallest eigenvalue of the Laplacian falls to zero as sqrt(s_c - s), and the tangent
 d theta / ds = L^-1 omega grows as its inverse, so that 1 / g^2 goes to zero linearly, g being the fastest change of an
 angle across an edge. The continuation follows the state upward and reads s_c off that line; a step that goes too far
 finds no locked state, and the next one goes half the way.

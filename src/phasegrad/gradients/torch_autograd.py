@@ -23,8 +23,8 @@ from phasegrad.equilibrium import Equilibrium
 from phasegrad.gradients.result import Gradient, Question, ask
 from phasegrad.interactions import Interaction, OddSeries, Sine
 from phasegrad.network import Network
-from phasegrad.solvers.regime import refuse_dense_solve
 from phasegrad.objectives import PhaseTargets
+from phasegrad.solvers.regime import refuse_dense_solve
 
 Array = NDArray[Any]
 Tensor = Any

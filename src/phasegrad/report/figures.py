@@ -35,7 +35,7 @@ def draw_two_phase(
     """
     if path.suffix.lstrip(".").lower() not in FORMATS:
         raise ValueError(f"A figure must end in one of {', '.join(FORMATS)}. Got {path.name!r}.")
-    mpl = _import_matplotlib()
+    mpl = import_matplotlib()
     gradient = two_phase(network, equilibrium, objective, target, beta=beta)
     exact = adjoint(network, equilibrium, objective, target).get("omega")
     shift = -gradient.get("omega") * beta
@@ -133,7 +133,8 @@ def _places(network: Network) -> FloatArray:
     return places
 
 
-def _import_matplotlib() -> Any:
+def import_matplotlib() -> Any:
+    """Return matplotlib, or say which extra brings it."""
     try:
         import matplotlib as mpl
     except ImportError:
