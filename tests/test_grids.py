@@ -39,7 +39,7 @@ def test_the_equilibrium_is_the_ac_power_flow(name):
 
 
 def test_the_power_flow_of_the_grid_with_a_negative_line_is_an_unstable_equilibrium():
-    """Newton's method of power flow does not ask for stability; the certificate does, and descends to a stable state."""
+    """Power flow does not ask for stability; the certificate does, and descent finds a stable state elsewhere."""
     grid = grids.load("case300")
     angles = ac_angles(grid)
     assert np.abs(pg.force(grid, angles)[grid.free]).max() < 1e-8

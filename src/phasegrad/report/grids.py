@@ -23,7 +23,7 @@ def grid_tables(found: GridAnalysis) -> RenderableType:
     grid, margin = found.grid, found.margin
     assert grid.labels is not None
     title = f"{grid.name} at {found.scale:g} times its injections: {grid.size} buses, {counted(grid.n_edges, 'line')}"
-    lines = [Text(title, style="bold"), Text(found.equilibrium.status.item().value)]
+    lines: list[RenderableType] = [Text(title, style="bold"), Text(found.equilibrium.status.item().value)]
     smallest = float(np.asarray(found.equilibrium.smallest_eigenvalue))
     lines.append(Text(f"residual {float(found.equilibrium.residual):.1e}, smallest eigenvalue {smallest:.4g}"))
     if found.equilibrium.stable:
@@ -61,11 +61,11 @@ def _relief_tables(found: GridAnalysis) -> list[RenderableType]:
     order = np.argsort(-np.abs(power), kind="stable")
     for k in [int(node) for node in order if power[node] != 0][:_SHOWN]:
         table.add_row(str(grid.labels[k]), f"{power[k]:+.2f}")
-    angles = [np.degrees(angle) for angle in (relief.before, relief.predicted, relief.after)]
-    after = Text(
-        f"Angle across it: {angles[0]:.3f} deg now, {angles[1]:.3f} predicted, {angles[2]:.3f} after solving again."
-    )
-    return [table, after]
+    now, expected, after = (float(np.degrees(angle)) for angle in (relief.before, relief.predicted, relief.after))
+    return [
+        table,
+        Text(f"Angle across it: {now:.3f} deg now, {expected:.3f} predicted, {after:.3f} after solving again."),
+    ]
 
 
 def draw_grid(found: GridAnalysis, path: Path) -> None:
@@ -92,7 +92,7 @@ def draw_grid(found: GridAnalysis, path: Path) -> None:
         span = float(np.max(np.abs(degrees), initial=1e-9))
         injected = np.abs(found.grid.omega) / np.max(np.abs(found.grid.omega))
         buses = axes.scatter(
-            *places.T, c=degrees, cmap="coolwarm", vmin=-span, vmax=span, s=35 + 260 * injected, edgecolor="black",
+            places[:, 0], places[:, 1], c=degrees, cmap="coolwarm", vmin=-span, vmax=span, s=35 + 260 * injected, edgecolor="black",
             linewidth=0.6, zorder=3,
         )  # fmt: skip
         figure.colorbar(buses, ax=axes, label="phase (degrees)", shrink=0.7, pad=0.01)
@@ -148,7 +148,10 @@ def _places(found: GridAnalysis) -> FloatArray:
 
     graph = to_networkx(found.grid)
     for _, _, data in graph.edges(data=True):
-        data["length"] = abs(data["weight"]) ** -0.25
+        data["length"] = abs(data["weight"]) ** -0.5
     places = nx.kamada_kawai_layout(graph, weight="length")
     assert found.grid.labels is not None
-    return np.array([places[label] for label in found.grid.labels])
+    points = np.array([places[label] for label in found.grid.labels])
+    # The longest direction lies flat, as the page does.
+    _, _, axes = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)
+    return np.asarray((points - points.mean(axis=0)) @ axes.T)
