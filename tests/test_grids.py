@@ -1,11 +1,15 @@
 """Power grids: pypower's own AC power flow is the judge."""
 
+import json
+
 import numpy as np
 import pytest
 from pypower import api
+from test_cli import run
 
 import phasegrad as pg
 from phasegrad.datasets import grids
+from phasegrad.grid_analysis import analyse
 
 
 def ac_angles(grid):
@@ -97,3 +101,76 @@ def test_unknown_cases_lines_and_a_missing_package_are_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pypower", None)
     with pytest.raises(ImportError, match=r"pip install phasegrad\[grids\]"):
         grids.load("case9")
+
+
+class TestAnalysis:
+    def test_relief_does_what_its_gradient_promises(self):
+        grid = grids.load("case118")
+        found = analyse(grid, scale=1.3, relieve="5-8")
+        relief = found.relief
+        # Two-phase at its default beta: within 1e-3 of the adjoint direction, so 1 - cosine is of order 1e-6 at most.
+        assert 1 - relief.agreement < 1e-6
+        assert abs(relief.redispatch.sum()) < 1e-12
+        assert set(np.flatnonzero(relief.redispatch)) <= set(grid.generators)
+        assert relief.predicted == pytest.approx(0.9 * relief.before)
+        # The prediction is linear in a change of a tenth of the angle; the rest is of second order in it.
+        assert relief.after == pytest.approx(relief.predicted, abs=0.01 * abs(relief.before))
+        turned = grid.replace(omega=1.3 * grid.omega + relief.redispatch)
+        phases = pg.find_equilibrium(turned).phases
+        i, j = grid.edges[relief.line]
+        assert phases[i] - phases[j] == pytest.approx(relief.after, abs=1e-9)
+
+    def test_a_line_at_the_reference_bus_can_be_relieved_too(self):
+        grid = grids.load("case39")
+        line = next(name for name in grid.lines if grid.labels[grid.reference] in name.split("-"))
+        found = analyse(grid, relieve=line)
+        assert abs(found.relief.after) < abs(found.relief.before)
+
+    def test_scaling_moves_the_margin_in_proportion(self):
+        grid = grids.load("case30")
+        once, twice = analyse(grid), analyse(grid, scale=2.0)
+        assert twice.margin.scale == pytest.approx(once.margin.scale / 2, rel=1e-5)
+        assert [grid.lines[e] for e in once.stressed] == [
+            name for _, name in sorted(zip(-np.abs(once.angles), grid.lines, strict=True))[:5]
+        ]
+        assert pg.find_equilibrium(grid.replace(omega=0.999 * once.margin.scale * grid.omega)).stable
+        assert not pg.find_equilibrium(grid.replace(omega=1.01 * once.margin.scale * grid.omega)).stable
+
+    def test_a_line_can_be_relieved_only_in_a_grid_that_is_synchronous(self):
+        with pytest.raises(ValueError, match="no stable state at scale 50"):
+            analyse(grids.load("case14"), scale=50, relieve="1-2")
+
+
+class TestCommand:
+    def test_it_prints_writes_and_draws(self, tmp_path):
+        data, picture = tmp_path / "grid.json", tmp_path / "grid.svg"
+        words = ("grid", "case14", "--scale", "1.3", "--relieve", "2-1", "--json", str(data), "--plot", str(picture))
+        result = run(*words)
+        assert result.returncode == 0, result.stderr
+        for said in ("Converged and stable", "Most stressed lines", "Synchrony is lost at", "Relieving line 1-2"):
+            assert said in result.stdout
+        found = json.loads(data.read_text())
+        assert len(found["stressed"]) == 5
+        assert abs(found["relief"]["after_deg"]) < abs(found["relief"]["before_deg"])
+        assert abs(sum(found["relief"]["redispatch_mw"].values())) < 1e-9
+        assert "<svg" in picture.read_text()
+
+    def test_a_grid_without_a_stable_state_exits_with_1(self):
+        result = run("grid", "case9", "--scale", "40")
+        assert result.returncode == 1
+        assert "Synchrony is lost at" in result.stdout
+
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            (("case119",), "'case118'"),
+            (("case9", "--relieve", "1-2"), "case9 has no line '1-2'"),
+            (("case9", "--scale", "-1"), "'scale' parameter of analyse"),
+            (("case9", "--plot", "grid.txt"), "must end in one of svg"),
+        ],
+    )
+    def test_wrong_input_is_one_sentence(self, words, message):
+        result = run("grid", *words)
+        assert result.returncode == 2
+        assert message in result.stderr
+        assert "Traceback" not in result.stderr

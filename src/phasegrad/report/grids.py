@@ -92,8 +92,8 @@ def draw_grid(found: GridAnalysis, path: Path) -> None:
         span = float(np.max(np.abs(degrees), initial=1e-9))
         injected = np.abs(found.grid.omega) / np.max(np.abs(found.grid.omega))
         buses = axes.scatter(
-            places[:, 0], places[:, 1], c=degrees, cmap="coolwarm", vmin=-span, vmax=span, s=35 + 260 * injected, edgecolor="black",
-            linewidth=0.6, zorder=3,
+            places[:, 0], places[:, 1], c=degrees, cmap="coolwarm", vmin=-span, vmax=span, s=35 + 260 * injected,
+            edgecolor="black", linewidth=0.6, zorder=3,
         )  # fmt: skip
         figure.colorbar(buses, ax=axes, label="phase (degrees)", shrink=0.7, pad=0.01)
         _draw_names(axes, found, places)
