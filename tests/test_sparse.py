@@ -156,7 +156,7 @@ class TestPreconditioners:
         right = frequencies(1199, 1.0)
         found = solve_accurately(matrix, right, build(matrix))
         np.testing.assert_allclose(found.solution, np.linalg.solve(matrix.toarray(), right), rtol=1e-8, atol=1e-9)
-        assert found.left <= 1e-12
+        assert found.left <= 3e-12
 
     def test_multigrid_needs_fewer_iterations_on_a_mesh(self):
         matrix = pg.laplacian(pg.grid(60, 60), np.zeros(3600), compressed=True)
@@ -214,17 +214,17 @@ class TestPreconditioners:
 class TestCertificates:
     @pytest.mark.parametrize("name", ["grid", "regular"])
     def test_the_smallest_eigenvalue_lies_within_its_stated_error(self, name):
-        network = family(name, 1600)
+        network = family(name, 1100)
         found = pg.find_equilibrium(network, eigenvalue=True)
         exact = np.linalg.eigvalsh(pg.laplacian(network, found.phases))[0]
         assert abs(found.smallest_eigenvalue - exact) <= found.eigenvalue_error
         assert found.eigenvalue_error <= 1e-3 * exact
 
     def test_a_state_beyond_the_angle_condition_is_judged_by_its_eigenvalue(self):
-        n = 1500
-        # A twisted ring whose angles lie just below a right angle, but for one that lies beyond it: by eigenvalues.
-        for turns, weak in ((0, 1.0), (n // 4 - 30, 1.0), (n // 4 + 30, 1.0)):
-            network = pg.ring(n, coupling=np.where(np.arange(n) == 5, weak, 1.0))
+        n = 1100
+        # Twisted rings: angles of zero, just below a right angle, just above it.
+        network = pg.ring(n)
+        for turns in (0, n // 4 - 30, n // 4 + 30):
             phases = 2 * np.pi * turns / n * np.arange(n)
             system, _ = build_system(network, None, None)
             verdict = stability(system, phases[None], eigenvalue=True)
@@ -232,22 +232,28 @@ class TestCertificates:
             assert bool(verdict.stable[0]) == (exact > 0)
             assert abs(verdict.smallest[0] - exact) <= max(verdict.error[0], 1e-3 * abs(exact))
 
-    def test_one_angle_beyond_a_right_angle_may_still_be_stable(self):
-        n = 1200
-        network = pg.erdos_renyi(n, 10, coupling=1.0, seed=2)
-        phases = np.zeros(n)
-        phases[np.argmax(np.bincount(network.edges.ravel()))] = 0.55 * np.pi
-        leaf = int(network.edges[0, 1])
-        phases[leaf] = 0.4 * np.pi
+    def test_angles_beyond_a_right_angle_may_still_be_stable(self):
+        """One stretched edge of a well connected graph: the sufficient condition fails, the eigenvalue decides."""
+        n = 1100
+        network = pg.erdos_renyi(n, 10, seed=2)
         system, _ = build_system(network, None, None)
-        verdict = stability(system, phases[None])
-        exact = np.linalg.eigvalsh(pg.laplacian(network, phases))[0]
-        assert bool(verdict.stable[0]) == (exact > 0)
+        verdicts = []
+        for turn in (0.55, 0.95):
+            phases = np.zeros(n)
+            # Its neighbours turn half as far, so that only edges of the second ring around it are relaxed.
+            phases[0] = turn * np.pi
+            near = np.unique(network.edges[np.any(network.edges == 0, axis=1)])
+            phases[near[near > 0][1:]] = turn * np.pi / 2
+            verdict = stability(system, phases[None])
+            exact = np.linalg.eigvalsh(pg.laplacian(network, phases))[0]
+            assert bool(verdict.stable[0]) == (exact > 0)
+            verdicts.append(bool(verdict.stable[0]))
+        assert verdicts == [True, False]
 
     @pytest.mark.parametrize("strength", [0.02, 5.0])
     def test_a_push_that_tears_an_output_away_is_seen(self, strength):
         """At the free state L - beta E E^T loses an eigenvalue exactly when beta exceeds the inverse compliance."""
-        network = family("regular", 1500)
+        network = family("regular", 1100)
         equilibrium = pg.find_equilibrium(network)
         nudge = pg.Nudge(pg.PhaseTargets(), TARGET, -strength)
         system, _ = build_system(network, None, nudge)
@@ -258,8 +264,8 @@ class TestCertificates:
         assert bool(verdict.stable[0]) == (np.linalg.eigvalsh(matrix)[0] > 0)
 
     def test_eigenvalues_of_indefinite_matrices_are_negative(self):
-        network = pg.ring(1200, signed=True, coupling=np.where(np.arange(1200) == 7, -0.5, 1.0))
-        matrix = pg.laplacian(network, np.zeros(1200), compressed=True)
+        network = pg.ring(1100, signed=True, coupling=np.where(np.arange(1100) == 7, -0.5, 1.0))
+        matrix = pg.laplacian(network, np.zeros(1100), compressed=True)
         value, error = smallest_eigenvalue(matrix, Jacobi.of(matrix))
         exact = np.linalg.eigvalsh(matrix.toarray())[0]
         assert exact < 0

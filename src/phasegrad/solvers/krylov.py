@@ -14,7 +14,7 @@ from phasegrad.validation import FloatArray
 
 #: Iterations after which conjugate gradients is given up.
 MAX_ITERATIONS = 20_000
-_REFINEMENTS = 3
+_REFINEMENTS, _DRIFT = 3, 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ def conjugate_gradients(
 
 
 def solve_accurately(
-    matrix: sparse.csr_array, right: FloatArray, preconditioner: Preconditioner, *, tolerance: float = 1e-13
+    matrix: sparse.csr_array, right: FloatArray, preconditioner: Preconditioner, *, tolerance: float = 1e-12
 ) -> LinearSolution:
     """Solve A x = b to rounding: conjugate gradients with refinement, or MINRES where the matrix is indefinite."""
     found = conjugate_gradients(matrix, right, preconditioner, tolerance=tolerance)
@@ -98,7 +98,7 @@ def solve_accurately(
     iterations, left = found.iterations, right - matrix @ total
     for _ in range(_REFINEMENTS):
         # What conjugate gradients believes is left drifts away from what is; the difference is solved for again.
-        if not np.linalg.norm(left) > tolerance * size:
+        if not np.linalg.norm(left) > _DRIFT * tolerance * size:
             break
         correction = solve(left)
         iterations += correction.iterations

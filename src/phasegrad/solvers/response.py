@@ -23,7 +23,7 @@ _LOST = 1e-8
 
 
 def respond(
-    system: System, phases: Array, right: Array, *, transposed: bool = False, accuracy: float = 1e-13
+    system: System, phases: Array, right: Array, *, transposed: bool = False, accuracy: float = 1e-12
 ) -> tuple[Array, BoolArray]:
     """Solve L x = b (or L^T x = b), b (B, n) or (B, n, k), at the phases (B, N) of every sample.
 
