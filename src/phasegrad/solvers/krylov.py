@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, minres
 
-from phasegrad.solvers.preconditioning import Preconditioner
+from phasegrad.solvers.preconditioning import GaussSeidel, Preconditioner
 from phasegrad.validation import FloatArray
 
 #: Iterations after which conjugate gradients is given up.
@@ -52,6 +52,8 @@ def conjugate_gradients(
     """
     from phasegrad.solvers.kernels import advance, apply, turn
 
+    if isinstance(preconditioner, GaussSeidel):
+        return _between_sweeps(preconditioner, right, tolerance, max_iterations)
     # Unsigned indices spare the compiled loop a test for negative ones.
     narrow = matrix.indices.dtype == np.int32
     rows = (matrix.indptr, matrix.indices.view(np.uint32) if narrow else matrix.indices, matrix.data)
@@ -74,6 +76,38 @@ def conjugate_gradients(
             break
         before, product = product, preconditioner.apply(left, conditioned)
         turn(product / before, direction, conditioned)
+    return LinearSolution(solution, iteration, remaining / size, True)
+
+
+def _between_sweeps(swept: GaussSeidel, right: FloatArray, tolerance: float, max_iterations: int) -> LinearSolution:
+    """Solve by conjugate gradients on (D + L)^-1 A (D + L)^-T, which costs no more per iteration than A (Eisenstat).
+
+    What is left is measured as D (D + L)^-1 (b - A x), the part of it that the next sweep would see.
+    """
+    from phasegrad.solvers.kernels import advance_between, apply_between, lower_solve, turn_between
+
+    matrix, diagonal, inverse = swept.matrix, swept.diagonal, swept.inverse
+    rows = (matrix.indptr, matrix.indices, matrix.data)
+    solution, left = np.zeros_like(right), np.empty_like(right)
+    turned, image = np.empty_like(right), np.empty_like(right)
+    lower_solve(*rows, inverse, right, left)
+    direction = diagonal * left
+    product, size = float(direction @ left), float(np.linalg.norm(direction))
+    if size == 0.0:
+        return LinearSolution(solution, 0, 0.0, True)
+    remaining = size
+    for iteration in range(1, max_iterations + 1):
+        curvature = apply_between(*rows, diagonal, inverse, direction, turned, image)
+        if not curvature > 0:
+            if iteration == 1:
+                solution[:] = turned
+            return LinearSolution(solution, iteration, remaining / size, False)
+        before = product
+        product, square = advance_between(product / curvature, solution, left, turned, image, diagonal)
+        remaining = float(np.sqrt(square))
+        if remaining <= tolerance * size:
+            break
+        turn_between(product / before, direction, left, diagonal)
     return LinearSolution(solution, iteration, remaining / size, True)
 
 

@@ -55,8 +55,8 @@ class SparseNewton:
         No phase difference across an edge changes by more than this many radians in one step.
     follow : bool
         Stay with the equilibrium near the start even if it is unstable, as `GuardedNewton` does.
-    preconditioner : {"auto", "jacobi", "multigrid"}
-        "auto" probes the graph: the diagonal where few steps lead everywhere, multigrid (pyamg) on meshes.
+    preconditioner : {"auto", "gauss-seidel", "jacobi", "multigrid"}
+        "auto" probes the graph: Gauss-Seidel where few steps lead everywhere, multigrid (pyamg) on meshes.
     progress : callable, optional
         Called with a `Progress` after every step.
 
@@ -104,7 +104,7 @@ class _Descent:
         self.start = start
         self.iterations = 0
         self.usual = 0.0
-        self.way = "jacobi"
+        self.way = ""
         self.renew = False
 
     def run(self) -> tuple[Array, float, int]:
