@@ -328,6 +328,10 @@ class TestBadInput:
             pg.holomorphic(network, equilibrium, pg.PhaseTargets(), [0.1])
         with pytest.raises(ValueError, match="the gradients adjoint, two_phase and centred"):
             pg.autograd(network, equilibrium, pg.PhaseTargets(), [0.1])
+        everywhere = pg.PhaseTargets(outputs=tuple(range(1, n)))
+        assert pg.adjoint(network, equilibrium, everywhere, np.full(n - 1, 0.1)).valid
+        with pytest.raises(ValueError, match="Nudge fewer outputs, or use the adjoint gradient"):
+            pg.two_phase(network, equilibrium, everywhere, np.full(n - 1, 0.1))
         one_way = network.replace(coupling_reverse=np.full(n, 2.0))
         with pytest.raises(ValueError, match="reciprocal coupling only"):
             pg.find_equilibrium(one_way)

@@ -232,6 +232,9 @@ class System:
         matrix = self.network.pattern.fill(weights[0], diagonal[0])
         if self.pull is None:
             return matrix
+        refuse_dense(
+            self.pull.nodes.size, "The curvature of a cost", "Nudge fewer outputs, or use the adjoint gradient."
+        )
         curvature = self.pull.hessian(phases)[0]
         if floor is not None:
             curvature = np.diag(np.sum(np.abs(curvature), axis=-1))

@@ -29,6 +29,7 @@ from phasegrad.gradients.result import Gradient, GradientWarning, Question, ask
 from phasegrad.network import Network
 from phasegrad.solvers.linear import on_one_blas_thread
 from phasegrad.solvers.response import branch_solver, respond
+from phasegrad.sparsity import refuse_dense
 from phasegrad.validation import FloatArray, choice, positive_float, whole_number
 
 Array = NDArray[Any]
@@ -217,6 +218,7 @@ def _beta_for(question: Question, error: float, order: int) -> float:
 def _bending_rate(question: Question) -> FloatArray:
     """Return per sample how fast the response to a nudge bends with its strength, (B,)."""
     system, phases = question.system, question.phases
+    refuse_dense(question.nodes.size, "The curvature of a cost", "Nudge fewer outputs, or use the adjoint gradient.")
     free, where = question.network.free, question.network.position[question.nodes]
     pull = np.zeros((system.batch, free.size))
     pull[:, where] = question.objective.force(question.outputs, question.target)

@@ -26,6 +26,7 @@ Array = NDArray[Any]
 
 _LOOSEST, _STAND_IN = 1e-2, 1e-1
 _SLIP = 4 * np.pi
+_WEAKER, _PATIENCE = 0.95, 10
 _WORN, _WORN_BY = 3, 10
 
 
@@ -49,8 +50,9 @@ class SparseNewton:
     Parameters
     ----------
     max_steps : int
-        Steps after which a sample is given up. It is also given up once a phase difference across an edge has slipped
-        two turns away from the start: without a locked state descent would go on for ever.
+        Steps after which a sample is given up. It is also given up once ten steps out of a convex region into an
+        indefinite one have not weakened the forces, or a phase difference across an edge has slipped two turns: without
+        a locked state descent would go on for ever.
     max_turn : float
         No phase difference across an edge changes by more than this many radians in one step.
     follow : bool
@@ -68,7 +70,7 @@ class SparseNewton:
     True
     """
 
-    max_steps: int = 100
+    max_steps: int = 500
     max_turn: float = 1.0
     follow: bool = False
     preconditioner: str = "auto"
@@ -106,6 +108,8 @@ class _Descent:
         self.usual = 0.0
         self.way = ""
         self.renew = False
+        self.weakest, self.stale = np.inf, 0
+        self.convex = False
 
     def run(self) -> tuple[Array, float, int]:
         """Return the phases reached, their residual and the number of steps."""
@@ -119,11 +123,13 @@ class _Descent:
             if not kept:
                 break
             self.phases, taken = moved, taken + 1
+            # From a random start the way over indefinite states is long; from a convex one it leads nowhere.
+            self.convex = not bent if taken == 1 else self.convex
             force = self.system.force(moved)
             left = float(residual(self.system, force)[0])
             if self.settings.progress is not None:
                 self.settings.progress(Progress(self.sample, taken, left, self.iterations, self.way))
-            if bent and self._slipped():
+            if bent and ((self.convex and self._stalled(force)) or self._slipped()):
                 break
         return self.phases[0], left, taken
 
@@ -169,6 +175,13 @@ class _Descent:
         whole[0, network.free] = turn
         largest = float(np.max(np.abs(self.system.angles(whole)), initial=0.0))
         return largest if network.field_strength is None else max(largest, float(np.max(np.abs(turn))))
+
+    def _stalled(self, force: Array) -> bool:
+        """Return whether descent over an indefinite Laplacian has gone on for long without weakening the forces."""
+        size = float(np.linalg.norm(force))
+        self.stale = 0 if size < _WEAKER * self.weakest else self.stale + 1
+        self.weakest = min(size, self.weakest)
+        return self.stale >= _PATIENCE
 
     def _slipped(self) -> bool:
         turned = self.system.angles(self.phases) - self.system.angles(self.start)
