@@ -446,5 +446,5 @@ class TestBadInput:
             pg.find_equilibrium(pg.layered(2, 5, 2, input_mode="phase"))
 
     def test_a_matrix_too_large_for_memory_is_refused_beforehand(self):
-        with pytest.raises(ValueError, match="dense solvers stop at 12000"):
-            pg.find_equilibrium(pg.ring(20_000))
+        with pytest.raises(ValueError, match="dense matrices stop at 12000"):
+            pg.find_equilibrium(pg.ring(20_000), solver="newton")
