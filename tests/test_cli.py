@@ -242,7 +242,7 @@ def test_the_sparse_benchmark_reports_every_family(tmp_path):
     from phasegrad.benchmarks import sparse
     from phasegrad.report.sparse import draw_growth, sparse_tables
 
-    figures = sparse.sparse((2000, 4000))
+    figures = sparse.sparse((2000, 4000), direct=1000, plain=310)
     assert [row["family"] for row in figures["rows"][::2]] == list(sparse.FAMILIES)
     for row in figures["rows"]:
         assert row["stable"]

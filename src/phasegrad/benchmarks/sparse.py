@@ -48,7 +48,7 @@ def build(family: str, n: int, seed: int = 0) -> Network:
     return small_world(n, 6, 0.1, seed=seed, **options)
 
 
-def sparse(sizes: tuple[int, ...] = SIZES) -> dict[str, Any]:
+def sparse(sizes: tuple[int, ...] = SIZES, *, direct: int = 4000, plain: int = 400) -> dict[str, Any]:
     """Return rows by family and size, each measured in a process of its own, and the ratios against other ways.
 
     The exponent of a row is the growth of equilibrium and gradient together since the family's smallest size.
@@ -65,7 +65,7 @@ def sparse(sizes: tuple[int, ...] = SIZES) -> dict[str, Any]:
             grown = np.log(row["N"] / first["N"])
             row["exponent"] = float(np.log(spent[1] / spent[0]) / grown) if grown > 0 else None
             rows.append(row)
-    return {"rows": rows, "ratios": ratios(), "nudged": nudged(min(100_000, max(sizes)))}
+    return {"rows": rows, "ratios": ratios(direct, plain), "nudged": nudged(min(100_000, max(sizes)))}
 
 
 def measure(family: str, n: int) -> dict[str, Any]:
@@ -91,10 +91,10 @@ def measure(family: str, n: int) -> dict[str, Any]:
     }
 
 
-def ratios() -> dict[str, dict[str, float]]:
+def ratios(direct: int, plain: int) -> dict[str, dict[str, float]]:
     """Return CPU seconds and ratios against a Newton with scipy's sparse LU, and against fsolve."""
     found = {}
-    for name, n, other in (("splu Newton, N = 4000", 4000, _direct), ("fsolve, N = 400", 400, _plain)):
+    for name, n, other in ((f"splu Newton, N = {direct}", direct, _direct), (f"fsolve, N = {plain}", plain, _plain)):
         found[name] = _ratio(name, build("random regular 6", n), other)
     return found
 
