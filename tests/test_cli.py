@@ -20,7 +20,8 @@ def run(*words: str) -> subprocess.CompletedProcess:
 
 
 @pytest.mark.parametrize(
-    "words", [(), *((name,) for name in ["reproduce", "studies", "verify", "draw", "train", "predict", "bench"])]
+    "words",
+    [(), *((name,) for name in ["reproduce", "studies", "verify", "draw", "train", "predict", "grid", "bench"])],
 )
 def test_every_command_has_help_with_an_example(words):
     result = run(*words, "--help")
@@ -329,3 +330,25 @@ def test_the_benchmark_compares_what_it_says():
     figures = small.small(rounds=1)
     assert {"plain_us", "lanes_us", "ratio_kernel", "ratio_end_to_end"} <= set(figures)
     assert all(value > 0 for value in figures.values())
+
+
+def test_the_sparse_benchmark_reports_every_family(tmp_path, monkeypatch):
+    from rich.console import Console
+
+    from phasegrad.benchmarks import sparse
+    from phasegrad.report.sparse import draw_growth, sparse_tables
+
+    monkeypatch.setattr(sparse, "FAMILIES", sparse.FAMILIES[1:3])  # a process for each family and size takes a while
+    figures = sparse.sparse((2000, 4000), direct=1000, plain=310)
+    assert [row["family"] for row in figures["rows"][::2]] == list(sparse.FAMILIES)
+    for row in figures["rows"]:
+        assert row["stable"]
+        assert row["residual"] <= 1e-12
+        assert (row["exponent"] is None) == (row["N"] < 3000)
+    assert all(row["ratio"] > 1 for row in figures["ratios"].values())
+    console = Console(width=200)
+    with console.capture() as shown:
+        console.print(sparse_tables(figures))
+    assert "Erdos-Renyi 10" in shown.get()
+    draw_growth(figures, tmp_path / "growth.svg")
+    assert "random regular 6, N^" in (tmp_path / "growth.svg").read_text()

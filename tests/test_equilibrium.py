@@ -379,7 +379,7 @@ class TestBadInput:
             (0.5, {}, "last axis of length 2"),
             ([np.nan, 0.0], {}, "'inputs' parameter of find_equilibrium must be finite"),
             ([np.inf, 0.0], {}, "must be finite"),
-            ([0.1, 0.2], {"solver": "magic"}, "'auto', 'newton', 'flow'. Got 'magic'"),
+            ([0.1, 0.2], {"solver": "magic"}, "'auto', 'newton', 'sparse', 'flow'. Got 'magic'"),
             ([0.1, 0.2], {"start": "warm"}, "must be one of 'zero', 'random'"),
             (
                 [0.1, 0.2],
@@ -446,5 +446,5 @@ class TestBadInput:
             pg.find_equilibrium(pg.layered(2, 5, 2, input_mode="phase"))
 
     def test_a_matrix_too_large_for_memory_is_refused_beforehand(self):
-        with pytest.raises(ValueError, match="dense solvers stop at 12000"):
-            pg.find_equilibrium(pg.ring(20_000))
+        with pytest.raises(ValueError, match="dense matrices stop at 12000"):
+            pg.find_equilibrium(pg.ring(20_000), solver="newton")

@@ -20,16 +20,21 @@ MODULES = [m.name for m in pkgutil.walk_packages(pg.__path__, "phasegrad.") if m
 ROOMS = (
     "validation",
     "files",
-    "datasets",
     "interactions",
+    "random_graphs",
+    "sparsity",
     "network",
     "topologies",
+    "datasets",
     "dynamics",
     "solvers",
+    "stability",
     "equilibrium",
     "equilibria",
+    "critical",
     "objectives",
     "gradients",
+    "grid_analysis",
     "seeding",
     "training",
     "models",
@@ -44,7 +49,7 @@ ROOMS = (
 
 def test_importing_stays_light():
     """Nothing optional and nothing heavy is loaded; time itself is for the benchmark."""
-    heavy = ["torch", "matplotlib", "pandas", "networkx", "sklearn", "numba", "typer", "rich"]
+    heavy = ["torch", "matplotlib", "pandas", "networkx", "sklearn", "numba", "pyamg", "pypower", "typer", "rich"]
     code = f"import sys, phasegrad; print([name for name in {heavy} if name in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"

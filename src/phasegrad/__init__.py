@@ -7,6 +7,7 @@ the nudge, is minus the gradient of the cost with respect to its natural frequen
 from importlib.metadata import version as _version
 
 from phasegrad import datasets
+from phasegrad.critical import CriticalScale, critical_scale
 from phasegrad.dynamics import Nudge, energy, force, laplacian
 from phasegrad.equilibria import Equilibria, find_equilibria
 from phasegrad.equilibrium import Equilibrium, Status, find_equilibrium
@@ -28,9 +29,10 @@ from phasegrad.models import Model, Prediction, load_model, save_model
 from phasegrad.network import Network
 from phasegrad.objectives import ClassTargets, NearestTarget, PaperPair, PhaseTargets
 from phasegrad.seeding import multi_start_seed, output_seed, random_seed, spectral_seed
-from phasegrad.solvers import GradientFlow, GuardedNewton
+from phasegrad.solvers import GradientFlow, GuardedNewton, SparseNewton
 from phasegrad.topologies import (
     complete,
+    erdos_renyi,
     from_matrix,
     from_networkx,
     grid,
@@ -47,6 +49,7 @@ __version__ = _version("phasegrad")
 
 __all__ = [
     "ClassTargets",
+    "CriticalScale",
     "Equilibria",
     "Equilibrium",
     "Gradient",
@@ -66,6 +69,7 @@ __all__ = [
     "Prediction",
     "Protocol",
     "Sine",
+    "SparseNewton",
     "Status",
     "TrainingResult",
     "TrainingState",
@@ -74,8 +78,10 @@ __all__ = [
     "centred",
     "check_gradients",
     "complete",
+    "critical_scale",
     "datasets",
     "energy",
+    "erdos_renyi",
     "find_equilibria",
     "find_equilibrium",
     "finite_difference",

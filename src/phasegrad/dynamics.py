@@ -22,12 +22,17 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 from phasegrad.network import Network
+from phasegrad.sparsity import refuse_dense
 from phasegrad.validation import FloatArray, IntArray, joint_shape, last_axis_array
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]
+
+# Above this size sums at nodes are counted sample by sample, without the two incidence matrices in memory.
+_COUNTED_FROM = 300
 
 
 class Cost(Protocol):
@@ -174,7 +179,9 @@ class System:
     def force(self, phases: Array) -> Array:
         """Return the force on every oscillator, (B, N); on a held one it is what the holder must balance."""
         pull = self.network.interaction.value(self.angles(phases))
-        total = self.omega + self._at_ends(self.coupling * pull, -self._reverse * pull)
+        forward = self.coupling * pull
+        backward = forward if self.coupling_reverse is None else self._reverse * pull
+        total = self.omega + self._at_ends(forward, -backward)
         if self.field_strength is not None:
             assert self.field_phase is not None
             total = total + self.field_strength * self.network.interaction.value(self.field_phase - phases)
@@ -201,20 +208,7 @@ class System:
         With ``floor``, every weight is replaced by its absolute value, at least ``floor`` times the most it can
         be: a positive definite stand-in whose solve is a descent direction where the true one is not.
         """
-        interaction = self.network.interaction
-        slope = interaction.derivative(self.angles(phases))
-        forward, backward = self.coupling * slope, self._reverse * slope
-        if floor is not None:
-            least = floor * interaction.steepness
-            forward = np.maximum(np.abs(forward), least * np.abs(self.coupling))
-            backward = np.maximum(np.abs(backward), least * np.abs(self._reverse))
-        diagonal = self._at_ends(forward, backward)
-        if self.field_strength is not None:
-            assert self.field_phase is not None
-            bias = self.field_strength * interaction.derivative(self.field_phase - phases)
-            if floor is not None:
-                bias = np.maximum(np.abs(bias), least * np.abs(self.field_strength))
-            diagonal = diagonal + bias
+        forward, backward, diagonal = self._weights(phases, floor)
         inner = self.network.inner_edges
         row, column = self.network.position[self.network.edges[inner]].T
         size = self.network.free.size
@@ -231,6 +225,27 @@ class System:
             else:
                 matrix[:, where, where] += np.sum(np.abs(curvature), axis=-1)
         return matrix
+
+    def sparse_laplacian(self, phases: Array, *, floor: float | None = None) -> sparse.csr_array:
+        """Return the reduced Laplacian of a batch of one sample in compressed rows; reciprocal coupling only."""
+        weights, _, diagonal = self._weights(phases, floor)
+        matrix = self.network.pattern.fill(weights[0], diagonal[0])
+        if self.pull is None:
+            return matrix
+        refuse_dense(
+            self.pull.nodes.size, "The curvature of a cost", "Nudge fewer outputs, or use the adjoint gradient."
+        )
+        curvature = self.pull.hessian(phases)[0]
+        if floor is not None:
+            curvature = np.diag(np.sum(np.abs(curvature), axis=-1))
+        row, column = np.nonzero(curvature)
+        where = self.network.position[self.pull.nodes].astype(np.int32)
+        nudge = sparse.coo_array((curvature[row, column], (where[row], where[column])), shape=matrix.shape)
+        return (matrix + nudge).tocsr()
+
+    def edge_weights(self, phases: Array) -> FloatArray:
+        """Return K H'(theta_j - theta_i) of every edge, (B, E); reciprocal coupling only."""
+        return self.coupling * self.network.interaction.derivative(self.angles(phases))
 
     def locking_excess(self) -> FloatArray:
         """Return how far each oscillator's |omega| exceeds the most its neighbours can pull, (B, N).
@@ -257,10 +272,39 @@ class System:
     def _reverse(self) -> FloatArray:
         return self.coupling if self.coupling_reverse is None else self.coupling_reverse
 
+    def _weights(self, phases: Array, floor: float | None) -> tuple[Array, Array, Array]:
+        """Return the weights of the edges in both directions, (B, E), and the diagonal they and the field make, (B, N).
+
+        With ``floor`` they are replaced as `laplacian` says.
+        """
+        interaction = self.network.interaction
+        slope = interaction.derivative(self.angles(phases))
+        forward = self.coupling * slope
+        backward = forward if self.coupling_reverse is None else self._reverse * slope
+        if floor is not None:
+            least = floor * interaction.steepness
+            forward = np.maximum(np.abs(forward), least * np.abs(self.coupling))
+            backward = np.maximum(np.abs(backward), least * np.abs(self._reverse))
+        diagonal = self._at_ends(forward, backward)
+        if self.field_strength is not None:
+            assert self.field_phase is not None
+            bias = self.field_strength * interaction.derivative(self.field_phase - phases)
+            if floor is not None:
+                bias = np.maximum(np.abs(bias), least * np.abs(self.field_strength))
+            diagonal = diagonal + bias
+        return forward, backward, diagonal
+
     def _at_ends(self, on_first: Array, on_second: Array) -> Array:
         """Sum per-edge values (B, E) into the nodes they act on, (B, N)."""
-        first, second = self.network.incidence
-        return np.ascontiguousarray((first @ on_first.T + second @ on_second.T).T)
+        if self.network.size > _COUNTED_FROM and not np.iscomplexobj(on_first):
+            total = np.empty((on_first.shape[0], self.network.size))
+            i, j = self.network.edges.T
+            for row, first, second in zip(total, on_first, on_second, strict=True):
+                row[:] = np.bincount(i, first, row.size)
+                row += np.bincount(j, second, row.size)
+            return total
+        at_first, at_second = self.network.incidence
+        return np.ascontiguousarray((at_first @ on_first.T + at_second @ on_second.T).T)
 
 
 def build_system(network: Network, inputs: ArrayLike | None, nudge: Nudge | None) -> tuple[System, Shape]:
@@ -331,9 +375,33 @@ def energy(network: Network, phases: ArrayLike, inputs: ArrayLike | None = None)
     return system.energy(rows).reshape(shape)
 
 
-def laplacian(network: Network, phases: ArrayLike, inputs: ArrayLike | None = None) -> FloatArray:
-    """Return the reduced Laplacian, shape (..., n, n), over the oscillators ``network.free`` that move."""
+def laplacian(network: Network, phases: ArrayLike, inputs: ArrayLike | None = None, *, compressed: bool = False) -> Any:
+    """Return the reduced Laplacian over the oscillators ``network.free`` that move.
+
+    Parameters
+    ----------
+    network : Network
+    phases : array_like, shape (..., N)
+    inputs : array_like, shape (..., n_in), optional
+    compressed : bool
+        False gives dense matrices, shape (..., n, n), up to 12,000 oscillators. True gives a `scipy.sparse.csr_array`
+        of shape (n, n), for a single sample and reciprocal coupling.
+
+    Examples
+    --------
+    >>> import numpy as np, phasegrad as pg
+    >>> pg.laplacian(pg.ring(4), np.zeros(4)).tolist()
+    [[2.0, -1.0, 0.0], [-1.0, 2.0, -1.0], [0.0, -1.0, 2.0]]
+    >>> pg.laplacian(pg.grid(100, 100), np.zeros(10_000), compressed=True).nnz
+    49595
+    """
+    if not compressed:
+        refuse_dense(network.size, "laplacian", "Ask for laplacian(..., compressed=True) instead.")
     system, rows, shape = _at_phases(network, phases, inputs, "laplacian")
+    if compressed:
+        if shape or not network.reciprocal:
+            raise ValueError("laplacian(compressed=True) is for a single sample and reciprocal coupling.")
+        return system.sparse_laplacian(rows)
     size = network.free.size
     return system.laplacian(rows).reshape((*shape, size, size))
 

@@ -7,6 +7,7 @@ place in the result and says so; nothing drops out.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -16,9 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from phasegrad.dynamics import Nudge, Shape, System, build_system, wrapped
 from phasegrad.network import Network
-from phasegrad.solvers import GradientFlow, GuardedNewton, Solution, Solver
+from phasegrad.solvers import GradientFlow, GuardedNewton, Progress, Solution, Solver, SparseNewton
 from phasegrad.solvers.contract import residual
-from phasegrad.solvers.linear import chunks, is_positive_definite, on_one_blas_thread, smallest_real_part
+from phasegrad.solvers.linear import on_one_blas_thread
+from phasegrad.solvers.regime import is_sparse, refuse_dense_solve
+from phasegrad.stability import stability
 from phasegrad.validation import (
     BoolArray,
     FloatArray,
@@ -33,8 +36,7 @@ from phasegrad.validation import (
 
 Array = NDArray[Any]
 
-DENSE_LIMIT = 12_000
-_SOLVERS = ("auto", "newton", "flow")
+_SOLVERS = ("auto", "newton", "sparse", "flow")
 _ROUNDING = 8 * float(np.finfo(float).eps)
 
 
@@ -82,6 +84,9 @@ class Equilibrium:
         Of the reduced Laplacian (real part where coupling is not reciprocal), if it was asked for.
     inputs : ndarray, shape (..., n_in), or None
         The inputs it belongs to.
+    eigenvalue_error : ndarray, shape (...), or None
+        A bound on the distance from ``smallest_eigenvalue`` to an eigenvalue: rounding, or on a large sparse network
+        what the iteration left.
     """
 
     phases: Array
@@ -94,6 +99,7 @@ class Equilibrium:
     reference_torque: FloatArray
     smallest_eigenvalue: FloatArray | None
     inputs: FloatArray | None
+    eigenvalue_error: FloatArray | None = None
 
     @property
     def shape(self) -> Shape:
@@ -140,6 +146,7 @@ def find_equilibrium(
     tolerance: float = 1e-12,
     eigenvalue: bool = False,
     seed: int | None = 0,
+    progress: Callable[[Progress], object] | None = None,
 ) -> Equilibrium:
     """Let a network settle and certify where it came to rest.
 
@@ -152,9 +159,11 @@ def find_equilibrium(
         A weak pull on the outputs.
     start : array_like of shape (..., N), "zero" or "random", optional
         Where to begin: at zero (default), at given phases (a warm start), or at uniformly random ones.
-    solver : {"auto", "newton", "flow"} or Solver
-        "newton" is guarded Newton; "flow" follows the physical dynamics and finishes with Newton. "auto" takes
-        Newton and, without an energy to descend, follows the dynamics where Newton found nothing stable.
+    solver : {"auto", "newton", "sparse", "flow"} or Solver
+        "newton" is guarded Newton with dense matrices, "sparse" the same on compressed sparse rows (`SparseNewton`);
+        "flow" follows the physical dynamics and finishes with Newton. "auto" takes Newton, the sparse one for a large
+        reciprocal network with few edges and, without an energy to descend, follows the dynamics where Newton found
+        nothing stable.
     tolerance : float
         The residual to reach: absolute, or relative to the forces where all of them are weaker than 1. It is raised
         to the rounding error of the forces where that is larger.
@@ -162,6 +171,8 @@ def find_equilibrium(
         Whether to compute the smallest eigenvalue of the reduced Laplacian, the distance to instability.
     seed : int or None
         Seed of the random start.
+    progress : callable, optional
+        Called with a `Progress` after every step of the sparse solver, so that a long solve can show how far it is.
 
     Returns
     -------
@@ -177,9 +188,10 @@ def find_equilibrium(
     """
     tolerance = positive_float("tolerance", tolerance, "find_equilibrium")
     system, shape = build_system(network, inputs, nudge)
-    _refuse_huge(network)
+    if not is_sparse(system):
+        refuse_dense_solve(network, "find_equilibrium")
     system, shape, first = _with_start(system, shape, start, seed)
-    chosen = _choose(solver, system)
+    chosen = _choose(solver, system, progress)
     data = None if inputs is None else np.broadcast_to(np.asarray(inputs, float), (*shape, len(network.inputs)))
     unwind = isinstance(start, str) and start == "random"
     return settle(system, shape, first, chosen, tolerance=tolerance, eigenvalue=eigenvalue, unwind=unwind, inputs=data)
@@ -244,15 +256,13 @@ def _certify(
 ) -> Equilibrium:
     phases = solution.phases
     converged = (solution.residual <= limits) & (blocking < 0)
-    stable = np.zeros(system.batch, dtype=bool)
-    smallest = np.full(system.batch, np.nan) if eigenvalue else None
     # Stability is a property of real dynamics: a complex state is judged at its real part, without the nudge.
     judged = system.replace(pull=None) if system.is_complex else system
-    for part in chunks(system.batch, system.network.free.size):
-        rows = np.arange(part.start, part.stop)
-        stable[rows], values = _stability(judged.take(rows), phases[rows].real, eigenvalue)
-        if smallest is not None:
-            smallest[rows] = values
+    rows = np.flatnonzero(converged) if is_sparse(judged) else np.arange(system.batch)
+    certificate = stability(judged.take(rows), phases[rows].real, eigenvalue=eigenvalue)
+    stable = np.zeros(system.batch, dtype=bool)
+    smallest, error = np.full((2, system.batch), np.nan)
+    stable[rows], smallest[rows], error[rows] = certificate.stable, certificate.smallest, certificate.error
     status = np.full(system.batch, Status.UNCONVERGED, dtype=object)
     status[converged] = Status.UNSTABLE
     status[converged & stable] = Status.STABLE
@@ -272,30 +282,10 @@ def _certify(
         steps=shaped(solution.steps),
         blocking=shaped(blocking),
         reference_torque=shaped(np.max(torque, axis=1, initial=0.0)),
-        smallest_eigenvalue=None if smallest is None else shaped(smallest),
+        smallest_eigenvalue=shaped(smallest) if eigenvalue else None,
         inputs=inputs if inputs is None else frozen_array(inputs),
+        eigenvalue_error=shaped(error) if eigenvalue else None,
     )
-
-
-def _stability(system: System, phases: Array, eigenvalue: bool) -> tuple[BoolArray, FloatArray | None]:
-    matrices = system.laplacian(phases)
-    symmetric = system.network.reciprocal
-    smallest = None
-    if eigenvalue or not symmetric:
-        smallest = smallest_real_part(matrices, symmetric=symmetric)
-    if symmetric:
-        return is_positive_definite(matrices, system.eigenvalue_rounding), smallest
-    assert smallest is not None
-    return smallest > system.eigenvalue_rounding, smallest
-
-
-def _refuse_huge(network: Network) -> None:
-    if network.size > DENSE_LIMIT:
-        need = network.size**2 * 8 / 2**30
-        raise ValueError(
-            f"This network has {network.size} oscillators; the dense solvers stop at {DENSE_LIMIT} because each "
-            f"sample would need a matrix of {need:.1f} GiB. Split the network or use a smaller one."
-        )
 
 
 def _with_start(
@@ -317,7 +307,7 @@ def random_phases(batch: int, size: int, seed: int | None) -> FloatArray:
     return random_stream(seed, "find_equilibrium").uniform(-np.pi, np.pi, (batch, size))
 
 
-def _choose(solver: str | Solver, system: System) -> Solver:
+def _choose(solver: str | Solver, system: System, progress: Callable[[Progress], object] | None) -> Solver:
     if not isinstance(solver, str):
         if isinstance(solver, type) or not callable(getattr(solver, "solve", None)):
             raise TypeError(
@@ -326,8 +316,12 @@ def _choose(solver: str | Solver, system: System) -> Solver:
             )
         return solver
     choice("solver", solver, _SOLVERS, "find_equilibrium")
+    sparsely = is_sparse(system)
+    if solver == "sparse" or (solver == "auto" and sparsely):
+        return SparseNewton(progress=progress)
     if solver == "flow":
-        return GradientFlow()
+        return GradientFlow(finish=SparseNewton(progress=progress)) if sparsely else GradientFlow()
+    refuse_dense_solve(system.network, f"solver={solver!r}")
     if solver == "auto" and not system.has_energy and not system.is_complex:
         return _NewtonThenFlow()
     return GuardedNewton()
@@ -350,8 +344,4 @@ class _NewtonThenFlow:
 
     @staticmethod
     def _settled(system: System, solution: Solution, tolerance: FloatArray) -> BoolArray:
-        settled = solution.residual <= tolerance
-        for part in chunks(system.batch, system.network.free.size):
-            rows = np.arange(part.start, part.stop)
-            settled[rows] &= _stability(system.take(rows), solution.phases[rows], False)[0]
-        return settled
+        return (solution.residual <= tolerance) & stability(system, solution.phases).stable

@@ -22,6 +22,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from phasegrad.interactions import Interaction, Sine
+from phasegrad.sparsity import Pattern
 from phasegrad.validation import (
     BoolArray,
     FloatArray,
@@ -209,9 +210,9 @@ class Network:
     def total_coupling(self) -> FloatArray:
         """The most that neighbours and field together can pull each oscillator, before the interaction's bound."""
         reverse = self.coupling if self.coupling_reverse is None else self.coupling_reverse
-        total = np.zeros(self.size)
-        np.add.at(total, self.edges[:, 0], np.abs(self.coupling))
-        np.add.at(total, self.edges[:, 1], np.abs(reverse))
+        total: FloatArray = np.zeros(self.size)
+        for end, strength in zip(self.edges.T, (self.coupling, reverse), strict=True):
+            total += np.bincount(end, np.abs(strength), self.size)
         if self.field_strength is not None:
             total += np.abs(self.field_strength)
         return total
@@ -227,6 +228,11 @@ class Network:
     def inner_edges(self) -> IntArray:
         """Numbers of the edges between two nodes that move."""
         return np.flatnonzero(np.all(self.position[self.edges] >= 0, axis=1))
+
+    @cached_property
+    def pattern(self) -> Pattern:
+        """Where the entries of the sparse Laplacian lie; reciprocal coupling only."""
+        return Pattern.of_graph(self.edges, self.position)
 
     @cached_property
     def incidence(self) -> tuple[sparse.csr_array, sparse.csr_array]:
@@ -253,17 +259,20 @@ class Network:
         flipped = edges[:, 0] > edges[:, 1]
         if reverse is not None:
             coupling[flipped], reverse[flipped] = reverse[flipped], coupling[flipped]
-        edges = np.sort(edges, axis=1)
-        order = np.lexsort((edges[:, 1], edges[:, 0]))
-        edges, coupling = edges[order], coupling[order]
-        reverse = None if reverse is None else reverse[order]
-        twice = np.all(edges[1:] == edges[:-1], axis=1)
+        edges = np.stack([np.minimum(*edges.T), np.maximum(*edges.T)], axis=1)
+        number = edges[:, 0] * self.size + edges[:, 1]
+        if np.any(number[1:] < number[:-1]):
+            order = np.argsort(number, kind="stable")
+            number, edges, coupling = number[order], edges[order], coupling[order]
+            reverse = None if reverse is None else reverse[order]
+        twice = number[1:] == number[:-1]
         if np.any(twice):
             i, j = (int(node) for node in edges[1:][twice][0])
             raise ValueError(f"The edge ({i}, {j}) is given twice. Give every pair of oscillators once.")
         if not self.signed:
             _check_strengths(edges, coupling, reverse)
-        self._set("edges", frozen_array(edges))
+        # Column by column: the two ends of all edges are read as arrays of their own.
+        self._set("edges", frozen_array(np.asfortranarray(edges)))
         self._set("coupling", frozen_array(coupling))
         self._set("coupling_reverse", None if reverse is None else frozen_array(reverse))
 
@@ -331,20 +340,25 @@ class Network:
             grounded |= self.field_strength != 0
         if np.all(grounded):
             return
-        loose = ~self._influenced_by(grounded)
+        if self.reciprocal:
+            _, part = csgraph.connected_components(self._influence(), directed=False)
+            tied = np.bincount(part, grounded) > 0
+            loose = ~tied[part]
+        else:
+            loose = ~self._influenced_by(grounded)
+            part = loose.astype(np.int64)
         if not np.any(loose):
             return
+        if not self.pinned:
+            part = loose.astype(np.int64)
         what = "the reference" if self.pinned else "a field or a clamped input"
-        if self.pinned and self.reciprocal:
-            _, part = csgraph.connected_components(self._influence(), directed=False)
-            groups = [np.flatnonzero(part == k) for k in range(part.max() + 1)]
-        else:
-            groups = [np.flatnonzero(~loose), np.flatnonzero(loose)]
-        named = " and ".join(_name_nodes(group) for group in groups[:4] if group.size)
-        more = f" and {len(groups) - 4} more" if len(groups) > 4 else ""
+        sizes = np.bincount(part)
+        shown = np.sort(np.argsort(-sizes, kind="stable")[:4])
+        named = " and ".join(_name_nodes(np.flatnonzero(part == k)) for k in shown)
+        more = f" and {sizes.size - 4} more ({_name_sizes(np.delete(sizes, shown))})" if sizes.size > 4 else ""
         raise ValueError(
-            f"The graph is disconnected: it falls into the parts {named}{more}, and not every part is reached from "
-            f"{what}. Join the parts with an edge, or build one network for each."
+            f"The graph is disconnected: it falls into the {sizes.size} parts {named}{more}, and not every part is "
+            f"reached from {what}. Join the parts with an edge, or build one network for each."
         )
 
     def _influence(self) -> sparse.csr_array:
@@ -393,15 +407,23 @@ def _checked_edges(value: ArrayLike, size: int) -> IntArray:
 
 
 def _check_strengths(edges: IntArray, coupling: FloatArray, reverse: FloatArray | None) -> None:
-    strengths = coupling[:, None] if reverse is None else np.stack([coupling, reverse], axis=1)
-    bad = np.any(strengths < 0, axis=1) | np.all(strengths == 0, axis=1)
+    strengths = (coupling,) if reverse is None else (coupling, reverse)
+    least = np.minimum.reduce(strengths)
+    bad = (least < 0) | (np.maximum.reduce(strengths) == 0)
     if np.any(bad):
         k = int(np.argmax(bad))
-        given = ", ".join(f"{strength:g}" for strength in strengths[k])
+        given = ", ".join(f"{strength[k]:g}" for strength in strengths)
         raise ValueError(
             f"The coupling of edge ({edges[k, 0]}, {edges[k, 1]}) must be positive. Got {given}. Leave absent edges "
             "out; for negative couplings say signed=True."
         )
+
+
+def _name_sizes(sizes: IntArray) -> str:
+    """Return how many parts have how many nodes, the largest first."""
+    nodes, times = np.unique(sizes, return_counts=True)
+    said = [f"{many} of {size}" for size, many in zip(nodes[::-1].tolist(), times[::-1].tolist(), strict=True)]
+    return ", ".join(said[:6]) + (", ..." if len(said) > 6 else "") + " nodes"
 
 
 def _name_nodes(nodes: IntArray) -> str:

@@ -14,9 +14,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phasegrad.dynamics import laplacian
+from phasegrad.dynamics import build_system
 from phasegrad.equilibrium import find_equilibrium
 from phasegrad.network import Network
+from phasegrad.solvers.response import respond
 from phasegrad.validation import FloatArray, IntArray, choice, positive_float, random_stream, whole_number
 
 
@@ -58,9 +59,10 @@ def spectral_seed(network: Network, *, sign: int = 1, scale: float = 0.3) -> Net
     scale = positive_float("scale", scale, "spectral_seed")
     contrast = _contrast(network, "spectral_seed")
     still = network.replace(inputs=()) if network.clamps_inputs else network
-    matrix = laplacian(still, np.zeros(network.size))
+    system, _ = build_system(still, None, None)
+    answer, _ = respond(system, np.zeros((1, network.size)), contrast[None, still.free])
     omega = np.zeros(network.size)
-    omega[still.free] = np.linalg.solve(matrix, contrast[still.free])
+    omega[still.free] = answer[0]
     omega[list(network.inputs)] = 0.0
     return network.replace(omega=sign * scale * omega / np.max(np.abs(omega)))
 

@@ -7,7 +7,6 @@ gives the same network as in the published protocol.
 from __future__ import annotations
 
 import math
-import random
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,14 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from phasegrad.network import Network
+from phasegrad.random_graphs import (
+    joined,
+    ordered_pairs,
+    regular_pairs,
+    small_world_pairs,
+    uniform_pairs,
+    until_connected,
+)
 from phasegrad.validation import (
     finite_array,
     float_between,
@@ -28,7 +35,6 @@ if TYPE_CHECKING:
     import networkx as nx
 
 _GRAPH_FIELDS = ("inputs", "outputs", "reference", "input_mode", "input_scale", "interaction", "signed")
-_TRIES = 1000
 _NODE_FIELDS = ("omega", "field_strength", "field_phase")
 
 
@@ -171,16 +177,14 @@ def small_world(
     **options: Any,
 ) -> Network:
     """Build a connected Watts-Strogatz graph: a ring of k nearest neighbours, each edge rewired with probability p."""
-    import networkx as nx
-
     n = whole_number("n", n, 3, "small_world")
     k = whole_number("k", k, 2, "small_world")
     p = float_between("p", p, 0, 1, "small_world")
     if k >= n:
         raise ValueError(f"small_world needs k < n. Got n={n}, k={k}.")
-    random_stream(seed, "small_world")
-    graph = nx.connected_watts_strogatz_graph(n, k, p, tries=_TRIES, seed=seed)
-    return _from_pairs(np.array(graph.edges, dtype=np.int64), n, coupling, omega, options)
+    rng = random_stream(seed, "small_world")
+    pairs = until_connected(lambda: small_world_pairs(n, k, p, rng), n)
+    return _from_pairs(pairs, n, coupling, omega, options)
 
 
 def random_regular(
@@ -193,19 +197,40 @@ def random_regular(
     **options: Any,
 ) -> Network:
     """Build a random graph in which every oscillator has ``degree`` neighbours, drawn anew until it is connected."""
-    import networkx as nx
-
     n = whole_number("n", n, 2, "random_regular")
     degree = whole_number("degree", degree, 1, "random_regular")
     if degree >= n or (n * degree) % 2:
         raise ValueError(f"random_regular needs degree < n and n * degree even. Got n={n}, degree={degree}.")
-    random_stream(seed, "random_regular")
-    stream = random.Random(seed)
-    for _ in range(_TRIES):
-        graph = nx.random_regular_graph(degree, n, seed=stream)
-        if nx.is_connected(graph):
-            break
-    return _from_pairs(np.array(graph.edges, dtype=np.int64), n, coupling, omega, options)
+    rng = random_stream(seed, "random_regular")
+    pairs = until_connected(lambda: regular_pairs(n, degree, rng), n)
+    return _from_pairs(pairs, n, coupling, omega, options)
+
+
+def erdos_renyi(
+    n: int,
+    mean_degree: float,
+    *,
+    coupling: ArrayLike = 1.0,
+    omega: ArrayLike | None = None,
+    seed: int | None = 0,
+    **options: Any,
+) -> Network:
+    """Build an Erdos-Renyi graph in which an oscillator has ``mean_degree`` neighbours on average.
+
+    Every pair is coupled with the same probability, in time of the order of the edges. A large graph almost always
+    leaves some oscillators alone; each part but the largest is tied to a random oscillator of the largest by one edge.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> pg.erdos_renyi(10_000, 10, seed=0)
+    Network(10000 oscillators, 50279 edges, Sine(), node 0 held at phase 0)
+    """
+    n = whole_number("n", n, 2, "erdos_renyi")
+    mean_degree = float_between("mean_degree", mean_degree, 0, n - 1, "erdos_renyi")
+    rng = random_stream(seed, "erdos_renyi")
+    pairs = joined(uniform_pairs(n, mean_degree / (n - 1), rng), n, rng)
+    return _from_pairs(pairs, n, coupling, omega, options)
 
 
 def from_matrix(matrix: Any, omega: ArrayLike | None = None, **options: Any) -> Network:
@@ -242,9 +267,9 @@ def from_matrix(matrix: Any, omega: ArrayLike | None = None, **options: Any) -> 
             "Self-loops exert no force: set the diagonal to zero."
         )
     size = values.shape[0]
-    pattern = sparse.triu(abs(values) + abs(values).T, k=1).tocoo()
-    pattern.eliminate_zeros()
-    i, j = pattern.row.astype(np.int64), pattern.col.astype(np.int64)
+    values.eliminate_zeros()
+    entries = values.tocoo()
+    i, j = ordered_pairs(np.stack([entries.row, entries.col], axis=1).astype(np.int64), size).T
     forward, backward = _entries(values, i, j), _entries(values, j, i)
     reverse = None if np.array_equal(forward, backward) else backward
     frequencies = np.zeros(size) if omega is None else omega
@@ -272,17 +297,15 @@ def from_networkx(graph: nx.Graph, *, weight: str = "weight", **options: Any) ->
         raise ValueError("from_networkx takes a Graph or DiGraph. Got a multigraph: merge its parallel edges first.")
     names = list(graph.nodes)
     number = {name: k for k, name in enumerate(names)}
-    strengths: dict[tuple[int, int], float] = {}
-    for u, v, data in graph.edges(data=True):
-        strengths[number[v], number[u]] = data.get(weight, 1.0)
-        if not graph.is_directed():
-            strengths[number[u], number[v]] = data.get(weight, 1.0)
-    rows, columns = np.array(list(strengths), dtype=np.int64).reshape(-1, 2).T
-    weights = finite_array(weight, list(strengths.values()), "from_networkx")
-    pairs = np.unique(np.sort(np.stack([rows, columns], axis=1), axis=1), axis=0)
-    table = sparse.csr_array((weights, (rows, columns)), shape=(len(names), len(names)))
-    coupling = _entries(table, pairs[:, 0], pairs[:, 1])
-    reverse = _entries(table, pairs[:, 1], pairs[:, 0]) if graph.is_directed() else None
+    triples = [(number[u], number[v], strength) for u, v, strength in graph.edges(data=weight, default=1.0)]
+    source, sink = (np.array([triple[end] for triple in triples], dtype=np.int64) for end in (0, 1))
+    strengths = finite_array(weight, [triple[2] for triple in triples], "from_networkx")
+    if graph.is_directed():
+        pairs = ordered_pairs(np.stack([source, sink], axis=1), len(names))
+        table = sparse.csr_array((strengths, (sink, source)), shape=(len(names), len(names)))
+        coupling, reverse = _entries(table, pairs[:, 0], pairs[:, 1]), _entries(table, pairs[:, 1], pairs[:, 0])
+    else:
+        pairs, coupling, reverse = np.stack([source, sink], axis=1), strengths, None
 
     settings = {key: graph.graph[key] for key in _GRAPH_FIELDS if key in graph.graph} | options
     for key in ("inputs", "outputs", "reference"):
@@ -339,7 +362,7 @@ def _numbers_of(given: Any, number: dict[Any, int], key: str) -> Any:
 
 def _from_pairs(pairs: Any, n: int, coupling: ArrayLike, omega: ArrayLike | None, options: dict[str, Any]) -> Network:
     """Put the pairs into stored order first, so that an array of couplings means ``network.edges``."""
-    pairs = np.unique(np.sort(pairs, axis=1), axis=0)
+    pairs = ordered_pairs(pairs, n)
     frequencies = shaped_array("omega", 0.0 if omega is None else omega, (n,), f"a network of {n} oscillators")
     return Network(pairs, coupling, frequencies, **options)
 

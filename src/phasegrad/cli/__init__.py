@@ -12,6 +12,7 @@ from rich.markup import escape
 
 import phasegrad
 from phasegrad.cli.checking import bench, draw, verify
+from phasegrad.cli.grids import grid
 from phasegrad.cli.reproducing import reproduce, studies
 from phasegrad.cli.training import predict, train
 
@@ -28,6 +29,7 @@ _COMMANDS = (
     (draw, "phasegrad draw two-phase.svg --seed 3 --beta 0.05"),
     (train, "phasegrad train vowels --vowels a,i --seeds 0:100 --learn omega --init spectral --json out.json"),
     (predict, "phasegrad predict model.npz samples.csv --json classes.json"),
+    (grid, "phasegrad grid case118 --scale 1.3 --relieve 8-5 --plot grid.png"),
     (bench, "phasegrad bench --json bench.json"),
 )
 for _function, _example in _COMMANDS:

@@ -80,22 +80,35 @@ def draw(
 
 def bench(
     rounds: Annotated[int, typer.Option(min=1, help="Rounds of which the median is taken.")] = 3,
+    largest: Annotated[
+        int,
+        typer.Option(min=10_000, help="Oscillators of the largest sparse network, in steps of ten from 10000."),
+    ] = 1_000_000,
+    plot: Annotated[Path | None, typer.Option(help="Draw the growth with size; ends in .svg, .png or .pdf.")] = None,
     json: Annotated[Path | None, typer.Option(help="Also write every figure to this JSON file.")] = None,
 ) -> None:
     """Compare speed with the plain way: scipy's fsolve, sample by sample. CPU time, medians, within one run."""
     from phasegrad.benchmarks.foundation import foundation
     from phasegrad.benchmarks.small import small
+    from phasegrad.benchmarks.sparse import SIZES, sparse
     from phasegrad.files import write_json
     from phasegrad.report.console import benchmark_tables
+    from phasegrad.report.sparse import draw_growth, sparse_tables
 
-    if json is not None:
-        check_place(json)
+    for place in (json, plot):
+        if place is not None:
+            check_place(place)
     console = Console(stderr=True)
     with console.status("training 100 small networks, the plain way and in lanes ..."):
         figures = {"small": small(rounds)}
     with console.status("equilibria and gradients ..."):
         figures["foundation"] = foundation()
-    Console().print(benchmark_tables(figures))
+    with console.status("large sparse networks ..."):
+        figures["sparse"] = sparse(tuple(n for n in SIZES if n <= largest))
+    Console().print(benchmark_tables(figures), sparse_tables(figures["sparse"]))
+    if plot is not None:
+        draw_growth(figures["sparse"], plot)
+        typer.echo(f"Wrote {plot}")
     if json is not None:
         write_json(json, figures)
         typer.echo(f"Wrote {json}")

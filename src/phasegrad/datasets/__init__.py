@@ -1,9 +1,10 @@
-"""Data sets to learn: vowels, frequency-modulated signals, XOR and a user's own arrays."""
+"""Data sets to learn: vowels, frequency-modulated signals, XOR and a user's own arrays; and power grids."""
 
+from phasegrad.datasets import grids
 from phasegrad.datasets.arrays import from_arrays
 from phasegrad.datasets.dataset import Dataset, Scaling
 from phasegrad.datasets.fm import fm
 from phasegrad.datasets.vowels import load_vowel_table, vowels
 from phasegrad.datasets.xor import xor
 
-__all__ = ["Dataset", "Scaling", "fm", "from_arrays", "load_vowel_table", "vowels", "xor"]
+__all__ = ["Dataset", "Scaling", "fm", "from_arrays", "grids", "load_vowel_table", "vowels", "xor"]

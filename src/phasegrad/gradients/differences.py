@@ -12,8 +12,8 @@ from phasegrad.dynamics import Cost, System
 from phasegrad.equilibrium import Equilibrium, tolerance_of
 from phasegrad.gradients.result import Gradient, Question, ask
 from phasegrad.network import Network
-from phasegrad.solvers import BranchNewton
 from phasegrad.solvers.linear import on_one_blas_thread
+from phasegrad.solvers.response import branch_solver
 from phasegrad.validation import BoolArray, FloatArray, positive_float
 
 Array = NDArray[Any]
@@ -78,7 +78,7 @@ def _differences(question: Question, name: str, step: float, ok: BoolArray) -> F
             turned = _turned(question, system.take(rows), name, np.tile(chosen, batch), sign * step)
             start = question.phases[samples[rows]]
             limits = tolerance_of(turned, 1e-12, start)
-            solution = BranchNewton().solve(turned, start, limits)
+            solution = branch_solver(turned).solve(turned, start, limits)
             ok[samples[rows[solution.residual > limits]]] = False
             outputs = np.take(solution.phases, question.nodes, axis=1)
             costs.append(question.objective.cost(outputs, question.target[samples[rows]]))

@@ -20,7 +20,8 @@ from phasegrad.dynamics import Cost
 from phasegrad.equilibrium import Equilibrium
 from phasegrad.gradients.result import Gradient, Question, ask
 from phasegrad.network import Network
-from phasegrad.solvers.linear import chunks, on_one_blas_thread, solve_general
+from phasegrad.solvers.linear import on_one_blas_thread
+from phasegrad.solvers.response import respond
 
 Array = NDArray[Any]
 
@@ -63,13 +64,9 @@ def adjoint(
     slope = np.zeros_like(question.phases)
     slope[:, question.nodes] = -objective.force(question.outputs, question.target)
     response = np.zeros_like(question.phases)
-    regular = np.zeros(question.system.batch, dtype=bool)
-    for part in chunks(question.system.batch, network.free.size):
-        rows = np.arange(part.start, part.stop)
-        matrices = question.system.take(rows).laplacian(question.phases[rows])
-        response[rows[:, None], network.free], regular[rows] = solve_general(
-            matrices, slope[rows][:, network.free], transposed=True, margin=question.system.eigenvalue_rounding
-        )
+    response[:, network.free], regular = respond(
+        question.system, question.phases, slope[:, network.free], transposed=True
+    )
     return question.answer(local_products(question, response), ok=regular)
 
 

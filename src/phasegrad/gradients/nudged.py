@@ -27,14 +27,16 @@ from phasegrad.equilibrium import Equilibrium, settle
 from phasegrad.gradients.implicit import local_products
 from phasegrad.gradients.result import Gradient, GradientWarning, Question, ask
 from phasegrad.network import Network
-from phasegrad.solvers import BranchNewton
-from phasegrad.solvers.linear import chunks, on_one_blas_thread, solve_general
+from phasegrad.solvers.linear import on_one_blas_thread
+from phasegrad.solvers.response import branch_solver, respond
+from phasegrad.sparsity import refuse_dense
 from phasegrad.validation import FloatArray, choice, positive_float, whole_number
 
 Array = NDArray[Any]
 
 _ORDER = {"two_phase": 1, "centred": 2, "holomorphic": 2}
 _FAR_OUTSIDE = 0.2
+_FEW_OUTPUTS, _POWER_STEPS, _ROUGHLY = 16, 8, 1e-4
 
 
 def two_phase(
@@ -77,7 +79,7 @@ def two_phase(
     True
     """
     question = ask("two_phase", network, equilibrium, objective, target, wrt, frequencies)
-    beta = _chosen_beta(question, beta, 1e-3)
+    beta = _chosen_beta(question, beta, 5e-4)
     pulled = _nudged(question, beta)
     _warn_if_far(question, pulled, beta)
     values = _combine(question, [(1 / beta, pulled.phases), (-1 / beta, question.phases)])
@@ -215,20 +217,12 @@ def _beta_for(question: Question, error: float, order: int) -> float:
 @on_one_blas_thread
 def _bending_rate(question: Question) -> FloatArray:
     """Return per sample how fast the response to a nudge bends with its strength, (B,)."""
-    rate = np.zeros(question.system.batch)
-    for part in chunks(question.system.batch, question.network.free.size):
-        rows = np.arange(part.start, part.stop)
-        rate[rows] = _bending_rate_of(question, rows)
-    return rate
-
-
-def _bending_rate_of(question: Question, rows: Array) -> FloatArray:
-    system, phases = question.system.take(rows), question.phases[rows]
+    system, phases = question.system, question.phases
+    refuse_dense(question.nodes.size, "The curvature of a cost", "Nudge fewer outputs, or use the adjoint gradient.")
     free, where = question.network.free, question.network.position[question.nodes]
-    matrices = system.laplacian(phases)
-    pull = np.zeros((rows.size, free.size))
-    pull[:, where] = question.objective.force(phases[:, question.nodes], question.target[rows])
-    first, _ = solve_general(matrices, pull)
+    pull = np.zeros((system.batch, free.size))
+    pull[:, where] = question.objective.force(question.outputs, question.target)
+    first, _ = respond(system, phases, pull, accuracy=_ROUGHLY)
     size = np.linalg.norm(first, axis=1)
     largest = np.max(np.abs(first), axis=1, initial=0.0)
     probe = 1e-3 / np.where(largest > 0, largest, 1.0)
@@ -236,15 +230,40 @@ def _bending_rate_of(question: Question, rows: Array) -> FloatArray:
     shift[:, free] = probe[:, None] * first
     bend = system.force(phases + shift) - 2 * system.force(phases) + system.force(phases - shift)
     second_force = bend[:, free] / (2 * probe**2)[:, None]
-    hessian = question.objective.hessian(phases[:, question.nodes], question.target[rows])
+    hessian = question.objective.hessian(question.outputs, question.target)
     second_force[:, where] -= np.einsum("bij,bj->bi", hessian, first[:, where])
-    second, _ = solve_general(matrices, second_force)
+    second, _ = respond(system, phases, second_force, accuracy=_ROUGHLY)
     ratio = np.linalg.norm(second, axis=1) / np.where(size > 0, size, np.inf)
-    unit = np.broadcast_to(np.eye(free.size)[:, where], (rows.size, free.size, where.size))
-    reach, regular = solve_general(matrices, np.ascontiguousarray(unit))
+    return np.maximum(ratio, _compliance(question, hessian))
+
+
+def _compliance(question: Question, hessian: Array) -> FloatArray:
+    """Return the norm of the outputs' response to unit pulls on them, times the curvature of the cost, (B,)."""
+    system, free = question.system, question.network.free
+    where = question.network.position[question.nodes]
+    if where.size > _FEW_OUTPUTS:
+        return _largest_compliance(question, hessian)
+    unit = np.zeros((system.batch, free.size, where.size))
+    unit[:, where, np.arange(where.size)] = 1.0
+    reach, regular = respond(system, question.phases, unit, accuracy=_ROUGHLY)
     compliance = np.linalg.norm(reach[:, where] @ hessian, ord=2, axis=(1, 2))
     compliance[~regular] = np.inf
-    return np.maximum(ratio, compliance)
+    return np.asarray(compliance)
+
+
+def _largest_compliance(question: Question, hessian: Array) -> FloatArray:
+    """Return the same for many outputs by a power iteration: a few solves instead of one per output."""
+    where = question.network.position[question.nodes]
+    vector = np.ones((question.system.batch, where.size)) / np.sqrt(where.size)
+    right = np.zeros((question.system.batch, question.network.free.size))
+    growth = np.zeros(question.system.batch)
+    for _ in range(_POWER_STEPS):
+        right[:, where] = np.einsum("bij,bj->bi", hessian, vector)
+        answer, regular = respond(question.system, question.phases, right, accuracy=_ROUGHLY)
+        growth = np.linalg.norm(answer[:, where], axis=1)
+        vector = answer[:, where] / np.where(growth > 0, growth, 1.0)[:, None]
+        growth[~regular] = np.inf
+    return growth
 
 
 @on_one_blas_thread
@@ -252,7 +271,7 @@ def _nudged(question: Question, beta: complex) -> Equilibrium:
     """Return the flat batch of equilibria under a nudge, started at the free ones."""
     strength = np.full((question.system.batch, 1), beta)
     system = question.system.replace(pull=Pull(question.objective, question.nodes, question.target, strength))
-    return settle(system, (system.batch,), question.phases, BranchNewton())
+    return settle(system, (system.batch,), question.phases, branch_solver(system))
 
 
 def _combine(question: Question, terms: list[tuple[complex, Array]]) -> dict[str, Array]:

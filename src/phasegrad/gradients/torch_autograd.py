@@ -24,6 +24,7 @@ from phasegrad.gradients.result import Gradient, Question, ask
 from phasegrad.interactions import Interaction, OddSeries, Sine
 from phasegrad.network import Network
 from phasegrad.objectives import PhaseTargets
+from phasegrad.solvers.regime import refuse_dense_solve
 
 Array = NDArray[Any]
 Tensor = Any
@@ -61,6 +62,7 @@ def autograd(
     """
     _import_torch()
     question = ask("autograd", network, equilibrium, objective, target, wrt, frequencies)
+    refuse_dense_solve(network, "autograd")
     names = list(question.wrt)
     if "coupling" in names and not network.reciprocal:
         names.append("coupling_reverse")

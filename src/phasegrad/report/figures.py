@@ -27,11 +27,17 @@ def draw_two_phase(
     path : Path
         Where to write; the ending chooses the format. An SVG keeps its words as text that can be searched.
     """
+    ending = format_of(path)
+    figure = two_phase_figure(network, equilibrium, objective, target, beta=beta)
+    save(path, picture(figure, ending, words_as_text=True))
+
+
+def format_of(path: Path) -> str:
+    """Return the format that the ending of a path asks for, or raise ValueError."""
     ending = path.suffix.lstrip(".").lower()
     if ending not in FORMATS:
         raise ValueError(f"A figure must end in one of {', '.join(FORMATS)}. Got {path.name!r}.")
-    figure = two_phase_figure(network, equilibrium, objective, target, beta=beta)
-    save(path, picture(figure, ending, words_as_text=True))
+    return ending
 
 
 def save(path: Path, content: bytes) -> None:

@@ -3,5 +3,6 @@
 from phasegrad.solvers.contract import Solution, Solver
 from phasegrad.solvers.flow import GradientFlow
 from phasegrad.solvers.newton import BranchNewton, GuardedNewton
+from phasegrad.solvers.sparse import Progress, SparseNewton
 
-__all__ = ["BranchNewton", "GradientFlow", "GuardedNewton", "Solution", "Solver"]
+__all__ = ["BranchNewton", "GradientFlow", "GuardedNewton", "Progress", "Solution", "Solver", "SparseNewton"]

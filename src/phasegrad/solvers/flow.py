@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasegrad.dynamics import System
-from phasegrad.solvers.contract import Solution
+from phasegrad.solvers.contract import Solution, Solver
 from phasegrad.solvers.newton import GuardedNewton
 from phasegrad.validation import FloatArray, positive_float, whole_number
 
@@ -33,14 +33,14 @@ class GradientFlow:
         The dynamics are left once the force on every oscillator is below this fraction of its own total coupling.
     max_steps : int
         Integration steps after which a sample is handed to Newton as it is.
-    finish : GuardedNewton
+    finish : Solver
         What brings the residual below the tolerance.
     """
 
     accuracy: float = 1e-3
     rest: float = 1e-3
     max_steps: int = 5000
-    finish: GuardedNewton = field(default_factory=GuardedNewton)
+    finish: Solver = field(default_factory=GuardedNewton)
 
     def __post_init__(self) -> None:
         positive_float("accuracy", self.accuracy, "GradientFlow")

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasegrad.dynamics import System
-from phasegrad.solvers.contract import Solution, residual
+from phasegrad.solvers.contract import Solution, Solver, residual
 from phasegrad.solvers.linear import chunks, solve_general, solve_positive
 from phasegrad.validation import BoolArray, FloatArray, positive_float, whole_number
 
@@ -24,7 +24,7 @@ Array = NDArray[Any]
 
 _ARMIJO = 1e-4
 _HALVINGS = 40
-_FLOOR = 0.1
+FLOOR = 0.1
 _EPS = float(np.finfo(float).eps)
 
 
@@ -95,14 +95,14 @@ class GuardedNewton:
                 matrices = system.take(bent).laplacian(phases[bent])
                 step[bent], newton[bent] = solve_general(matrices, force[bent])
             elif bent.size:
-                stand_in = system.take(bent).laplacian(phases[bent], floor=_FLOOR)
+                stand_in = system.take(bent).laplacian(phases[bent], floor=FLOOR)
                 step[bent], newton[bent] = solve_positive(stand_in, force[bent])
         else:
             step, newton = solve_general(system.laplacian(phases), force)
         largest = np.max(np.abs(step), axis=1, initial=0.0)
         step *= np.minimum(1.0, self.max_turn / np.maximum(largest, 1e-300))[:, None]
-        guard = _EnergyGuard if system.has_energy and not self.follow else _ForceGuard
-        return _line_search(guard(system, phases, force, step), system, phases, step, near, newton)
+        guard = EnergyGuard if system.has_energy and not self.follow else ForceGuard
+        return line_search(guard(system, phases, force, step), system, phases, step, near, newton)
 
 
 @dataclass(frozen=True)
@@ -112,8 +112,8 @@ class BranchNewton:
     For nudged networks and turned parameters: they are small changes of an equilibrium whose derivative is asked for.
     """
 
-    follow: GuardedNewton = field(default_factory=lambda: GuardedNewton(max_steps=50, follow=True))
-    descend: GuardedNewton = field(default_factory=GuardedNewton)
+    follow: Solver = field(default_factory=lambda: GuardedNewton(max_steps=50, follow=True))
+    descend: Solver = field(default_factory=GuardedNewton)
 
     def solve(self, system: System, start: Array, tolerance: FloatArray) -> Solution:
         """Return phases near ``start`` whose residual is at most ``tolerance``, or the best found."""
@@ -127,8 +127,8 @@ class BranchNewton:
         return found
 
 
-def _line_search(
-    judge: _EnergyGuard | _ForceGuard, system: System, phases: Array, step: Array, near: BoolArray, usable: BoolArray
+def line_search(
+    judge: EnergyGuard | ForceGuard, system: System, phases: Array, step: Array, near: BoolArray, usable: BoolArray
 ) -> tuple[Array, BoolArray]:
     """Halve the step of each sample until its guard accepts; samples ``near`` the zero take it whole."""
     free = system.network.free
@@ -152,7 +152,7 @@ def _line_search(
     return moved, accepted
 
 
-class _EnergyGuard:
+class EnergyGuard:
     """Armijo's rule on the energy, or less force where the energy's own rounding hides its change."""
 
     def __init__(self, system: System, phases: Array, force: Array, step: Array) -> None:
@@ -164,6 +164,7 @@ class _EnergyGuard:
         self.rounding = 16 * _EPS * magnitude
 
     def accepts(self, system: System, rows: Array, moved: Array, fraction: float) -> BoolArray:
+        """Return which of the samples ``rows`` may go to ``moved``, a fraction of the whole step away."""
         drop = self.energy[rows] - system.energy(moved)
         lower = drop >= _ARMIJO * fraction * self.gain[rows]
         norm = np.sum(np.take(system.force(moved), system.network.free, axis=1) ** 2, axis=1)
@@ -171,7 +172,7 @@ class _EnergyGuard:
         return np.where(hidden, (norm < self.norm[rows]) & (drop >= -self.rounding[rows]), lower)
 
 
-class _ForceGuard:
+class ForceGuard:
     """The norm of the force must fall."""
 
     def __init__(self, system: System, phases: Array, force: Array, step: Array) -> None:
@@ -179,5 +180,6 @@ class _ForceGuard:
         self.norm = np.linalg.norm(force, axis=1)
 
     def accepts(self, system: System, rows: Array, moved: Array, fraction: float) -> BoolArray:
+        """Return which of the samples ``rows`` may go to ``moved``, a fraction of the whole step away."""
         norm = np.linalg.norm(np.take(system.force(moved), system.network.free, axis=1), axis=1)
         return norm <= (1 - _ARMIJO * fraction) * self.norm[rows]

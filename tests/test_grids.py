@@ -1,0 +1,176 @@
+"""Power grids: pypower's own AC power flow is the judge."""
+
+import json
+
+import numpy as np
+import pytest
+from pypower import api
+from test_cli import run
+
+import phasegrad as pg
+from phasegrad.datasets import grids
+from phasegrad.grid_analysis import analyse
+
+
+def ac_angles(grid):
+    """Return the angles of pypower's AC power flow on the lossless grid: all voltages at 1, no shunts, no taps."""
+    n = grid.size
+    bus = np.zeros((n, 13))
+    bus[:, 0] = np.arange(1, n + 1)
+    bus[:, 1] = 2
+    bus[grid.reference, 1] = 3
+    bus[:, 2] = -grid.base_mva * grid.omega
+    bus[:, 6:8], bus[:, 9:13] = 1, [1, 1, 1.1, 0.9]
+    generators = np.zeros((n, 21))
+    generators[:, 0] = np.arange(1, n + 1)
+    generators[:, 3:5], generators[:, 5:9] = [1e6, -1e6], [1, grid.base_mva, 1, 1e6]
+    branch = np.zeros((grid.n_edges, 13))
+    branch[:, :2] = grid.edges + 1
+    branch[:, 3], branch[:, 10] = 1 / grid.coupling, 1
+    branch[:, 11:13] = [-360, 360]
+    case = {"version": "2", "baseMVA": grid.base_mva, "bus": bus, "gen": generators, "branch": branch}
+    result, success = api.runpf(case, api.ppoption(VERBOSE=0, OUT_ALL=0, PF_TOL=1e-12))
+    assert success
+    return np.radians(result["bus"][:, 8])
+
+
+@pytest.mark.parametrize("name", [name for name in grids.CASES if name != "case300"])
+def test_the_equilibrium_is_the_ac_power_flow(name):
+    grid = grids.load(name)
+    state = pg.find_equilibrium(grid)
+    assert state.stable
+    np.testing.assert_allclose(state.phases, ac_angles(grid), atol=1e-8, rtol=0)
+
+
+def test_the_power_flow_of_the_grid_with_a_negative_line_is_an_unstable_equilibrium():
+    """Power flow does not ask for stability; the certificate does, and descent finds a stable state elsewhere."""
+    grid = grids.load("case300")
+    angles = ac_angles(grid)
+    assert np.abs(pg.force(grid, angles)[grid.free]).max() < 1e-8
+    assert np.linalg.eigvalsh(pg.laplacian(grid, angles))[0] < 0
+    assert pg.find_equilibrium(grid).stable
+
+
+def test_names_demand_and_generation_are_kept():
+    grid = grids.load("case118")
+    case = api.case118()
+    assert grid.labels == tuple(str(int(number)) for number in case["bus"][:, 0])
+    assert sum(grid.circuits) == len(case["branch"])
+    assert sum(node["demand_mw"] for node in grid.node_attributes) == pytest.approx(case["bus"][:, 2].sum())
+    assert grid.node_attributes[grid.reference]["kind"] == "slack"
+    assert abs(grid.omega.sum()) < 1e-12
+    e = grid.line("8-5")
+    assert grid.lines[e] == "5-8" == "-".join(grid.labels[k] for k in grid.edges[e])
+    # Bus 49 is joined to 54 by two circuits: their susceptances add.
+    both = [row for row in case["branch"] if set(row[:2]) == {49, 54}]
+    e = grid.line("49-54")
+    assert grid.circuits[e] == len(both) == 2
+    assert grid.coupling[e] == pytest.approx(sum(1 / row[3] for row in both))
+
+
+def test_voltages_of_the_case_scale_the_couplings():
+    unit, own = grids.load("case14"), grids.load("case14", voltages="case")
+    voltage = api.case14()["bus"][:, 7]
+    i, j = unit.edges.T
+    np.testing.assert_allclose(own.coupling, unit.coupling * voltage[i] * voltage[j])
+
+
+def test_a_grid_stays_a_grid_and_its_negative_line_is_signed():
+    grid = grids.load("case300")
+    assert grid.signed
+    assert grid.coupling.min() < 0
+    assert isinstance(grid.replace(omega=0.5 * grid.omega), grids.Grid)
+    assert not grids.load("case118").signed
+
+
+def test_what_is_out_of_service_is_left_out():
+    case = api.case9()
+    case["branch"][1, 10] = 0
+    grid = grids.from_case("case9", case)
+    assert grid.n_edges == len(case["branch"]) - 1
+    case["branch"][2, 3] = 0.0
+    with pytest.raises(ValueError, match=r"has no reactance.*Merge"):
+        grids.from_case("case9", case)
+
+
+def test_unknown_cases_lines_and_a_missing_package_are_named(monkeypatch):
+    with pytest.raises(ValueError, match=r"must be one of 'case4gs'.*'case118'.*Got 'case119'"):
+        grids.load("case119")
+    with pytest.raises(ValueError, match=r"case9 has no line '1-9'.*1-4"):
+        grids.load("case9").line("1-9")
+    monkeypatch.setitem(__import__("sys").modules, "pypower", None)
+    with pytest.raises(ImportError, match=r"pip install phasegrad\[grids\]"):
+        grids.load("case9")
+
+
+class TestAnalysis:
+    def test_relief_does_what_its_gradient_promises(self):
+        grid = grids.load("case118")
+        found = analyse(grid, scale=1.3, relieve="5-8")
+        relief = found.relief
+        # Two-phase at its default beta: within 1e-3 of the adjoint direction, so 1 - cosine is of order 1e-6 at most.
+        assert 1 - relief.agreement < 1e-6
+        assert abs(relief.redispatch.sum()) < 1e-12
+        assert set(np.flatnonzero(relief.redispatch)) <= set(grid.generators)
+        assert relief.predicted == pytest.approx(0.9 * relief.before)
+        # The prediction is linear in a change of a tenth of the angle; the rest is of second order in it.
+        assert relief.after == pytest.approx(relief.predicted, abs=0.01 * abs(relief.before))
+        turned = grid.replace(omega=1.3 * grid.omega + relief.redispatch)
+        phases = pg.find_equilibrium(turned).phases
+        i, j = grid.edges[relief.line]
+        assert phases[i] - phases[j] == pytest.approx(relief.after, abs=1e-9)
+
+    def test_a_line_at_the_reference_bus_can_be_relieved_too(self):
+        grid = grids.load("case39")
+        line = next(name for name in grid.lines if grid.labels[grid.reference] in name.split("-"))
+        found = analyse(grid, relieve=line)
+        assert abs(found.relief.after) < abs(found.relief.before)
+
+    def test_scaling_moves_the_margin_in_proportion(self):
+        grid = grids.load("case30")
+        once, twice = analyse(grid), analyse(grid, scale=2.0)
+        assert twice.margin.scale == pytest.approx(once.margin.scale / 2, rel=1e-5)
+        assert [grid.lines[e] for e in once.stressed] == [
+            name for _, name in sorted(zip(-np.abs(once.angles), grid.lines, strict=True))[:5]
+        ]
+        assert pg.find_equilibrium(grid.replace(omega=0.999 * once.margin.scale * grid.omega)).stable
+        assert not pg.find_equilibrium(grid.replace(omega=1.01 * once.margin.scale * grid.omega)).stable
+
+    def test_a_line_can_be_relieved_only_in_a_grid_that_is_synchronous(self):
+        with pytest.raises(ValueError, match="no stable state at scale 50"):
+            analyse(grids.load("case14"), scale=50, relieve="1-2")
+
+
+class TestCommand:
+    def test_it_prints_writes_and_draws(self, tmp_path):
+        data, picture = tmp_path / "grid.json", tmp_path / "grid.svg"
+        words = ("grid", "case14", "--scale", "1.3", "--relieve", "2-1", "--json", str(data), "--plot", str(picture))
+        result = run(*words)
+        assert result.returncode == 0, result.stderr
+        for said in ("Converged and stable", "Most stressed lines", "Synchrony is lost at", "Relieving line 1-2"):
+            assert said in result.stdout
+        found = json.loads(data.read_text())
+        assert len(found["stressed"]) == 5
+        assert abs(found["relief"]["after_deg"]) < abs(found["relief"]["before_deg"])
+        assert abs(sum(found["relief"]["redispatch_mw"].values())) < 1e-9
+        assert "<svg" in picture.read_text()
+
+    def test_a_grid_without_a_stable_state_exits_with_1(self):
+        result = run("grid", "case9", "--scale", "40")
+        assert result.returncode == 1
+        assert "Synchrony is lost at" in result.stdout
+
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            (("case119",), "'case118'"),
+            (("case9", "--relieve", "1-2"), "case9 has no line '1-2'"),
+            (("case9", "--scale", "-1"), "'scale' parameter of analyse"),
+            (("case9", "--plot", "grid.txt"), "must end in one of svg"),
+        ],
+    )
+    def test_wrong_input_is_one_sentence(self, words, message):
+        result = run("grid", *words)
+        assert result.returncode == 2
+        assert message in result.stderr
+        assert "Traceback" not in result.stderr

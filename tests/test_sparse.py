@@ -1,0 +1,348 @@
+"""Large sparse networks: the same answers as the dense way on every kind of graph, and bad input refused as clearly."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+from random_networks import make_network
+
+import phasegrad as pg
+from phasegrad.dynamics import build_system
+from phasegrad.solvers import preconditioning
+from phasegrad.solvers.krylov import conjugate_gradients, solve_accurately
+from phasegrad.solvers.preconditioning import GaussSeidel, Jacobi, Multigrid, depth, probe
+from phasegrad.solvers.regime import is_sparse
+from phasegrad.stability import smallest_eigenvalue, stability
+
+TARGET = [0.3, -0.3]
+N = 600
+
+
+def frequencies(n, spread, seed=0):
+    return np.random.default_rng(seed).normal(0, spread, n)
+
+
+def family(name, n=N):
+    outputs = (n // 3, n - 1)
+    if name == "grid":
+        return pg.grid(20, n // 20, omega=frequencies(n, 0.05), outputs=outputs)
+    if name == "ring":
+        return pg.ring(n, omega=frequencies(n, 1e-3), outputs=outputs)
+    if name == "regular":
+        return pg.random_regular(n, 6, omega=frequencies(n, 0.3), outputs=outputs)
+    if name == "small world":
+        return pg.small_world(n, 6, 0.1, omega=frequencies(n, 0.3), outputs=outputs)
+    return pg.erdos_renyi(n, 10, omega=frequencies(n, 0.3), outputs=outputs)
+
+
+FAMILIES = ("grid", "ring", "regular", "small world", "erdos renyi")
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_sparse_and_dense_find_the_same_state_and_the_same_gradients(name):
+    network = family(name)
+    assert is_sparse(build_system(network, None, None)[0])
+    sparse = pg.find_equilibrium(network)
+    dense = pg.find_equilibrium(network, solver="newton")
+    assert sparse.stable
+    assert sparse.residual <= 1e-12
+    # A residual of 1e-12 moves the phases by at most its size over the smallest eigenvalue, here above 1e-5.
+    np.testing.assert_allclose(sparse.phases, dense.phases, atol=1e-8)
+    gradient = pg.adjoint(network, sparse, pg.PhaseTargets(), TARGET, wrt=("omega", "coupling"))
+    matrix = pg.laplacian(network, dense.phases)
+    slope = np.zeros(N)
+    slope[list(network.outputs)] = dense.phases[list(network.outputs)] - TARGET
+    response = np.zeros(N)
+    response[network.free] = np.linalg.solve(matrix, slope[network.free])
+    np.testing.assert_allclose(gradient.omega, response, rtol=1e-6, atol=1e-9 * np.abs(response).max())
+    i, j = network.edges.T
+    pull = np.sin(dense.phases[j] - dense.phases[i])
+    np.testing.assert_allclose(
+        gradient.coupling, (response[i] - response[j]) * pull, atol=1e-8 * np.abs(gradient.coupling).max()
+    )
+
+
+@pytest.mark.parametrize("kind", ["plain", "field", "clamped", "driven"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_every_kind_of_network_is_solved_as_the_dense_solver_does(kind, seed):
+    """Odd series, fields and inputs, forced through the sparse solver at a size that would be dense."""
+    network = make_network(60, seed, kind=kind, density=0.05, spread=0.02)
+    inputs = None if not network.inputs else np.array([[0.3], [-0.2]])
+    sparse = pg.find_equilibrium(network, inputs, solver="sparse")
+    dense = pg.find_equilibrium(network, inputs, solver="newton")
+    assert np.all(sparse.stable)
+    np.testing.assert_allclose(sparse.phases, dense.phases, atol=1e-10)
+
+
+def test_the_compressed_laplacian_is_the_dense_one():
+    network = make_network(40, 3, kind="field", density=0.2)
+    phases = frequencies(40, 1.0)
+    dense = pg.laplacian(network, phases)
+    np.testing.assert_allclose(pg.laplacian(network, phases, compressed=True).toarray(), dense, atol=1e-15)
+    pinned = make_network(40, 3, density=0.2)
+    compressed = pg.laplacian(pinned, phases, compressed=True)
+    assert compressed.has_sorted_indices
+    np.testing.assert_allclose(compressed.toarray(), pg.laplacian(pinned, phases), atol=1e-15)
+
+
+def test_nudged_solves_and_every_method_agree_with_the_adjoint_gradient():
+    network = family("small world", 2000).replace(field_strength=0.05, field_phase=0.1)
+    equilibrium = pg.find_equilibrium(network)
+    wrt = ("omega", "coupling", "field_strength", "field_phase")
+    exact = pg.adjoint(network, equilibrium, pg.PhaseTargets(), TARGET, wrt=wrt)
+    for method, error in ((pg.two_phase, 1e-3), (pg.centred, 1e-5)):
+        nudged = method(network, equilibrium, pg.PhaseTargets(), TARGET, wrt=wrt)
+        for name in wrt:
+            difference = np.linalg.norm(nudged.get(name) - exact.get(name))
+            assert difference <= error * np.linalg.norm(exact.get(name)), (method.__name__, name)
+
+
+def test_the_default_nudge_is_right_on_a_mesh_where_the_papers_points_the_wrong_way():
+    network = pg.grid(50, 60, omega=frequencies(3000, 0.05), outputs=(1500, 2999))
+    equilibrium = pg.find_equilibrium(network)
+    question = (network, equilibrium, pg.PhaseTargets(), TARGET)
+    exact = pg.adjoint(*question).omega
+    assert np.linalg.norm(pg.two_phase(*question).omega - exact) <= 1e-3 * np.linalg.norm(exact)
+    assert np.linalg.norm(pg.centred(*question).omega - exact) <= 1e-5 * np.linalg.norm(exact)
+    with pytest.warns(pg.GradientWarning, match="Try beta"):
+        strong = pg.two_phase(*question, beta=0.1).omega
+    assert np.linalg.norm(strong - exact) > 0.1 * np.linalg.norm(exact)
+
+
+def test_many_targets_share_one_laplacian(monkeypatch):
+    network = family("regular", 1500)
+    equilibrium = pg.find_equilibrium(network)
+    targets = frequencies((5, 2), 0.3)
+    filled = []
+    fill = type(network.pattern).fill
+    monkeypatch.setattr(type(network.pattern), "fill", lambda *args: filled.append(1) or fill(*args))
+    together = pg.adjoint(network, equilibrium, pg.PhaseTargets(), targets).omega
+    assert len(filled) == 1
+    for row, target in zip(together, targets, strict=True):
+        np.testing.assert_array_equal(row, pg.adjoint(network, equilibrium, pg.PhaseTargets(), target).omega)
+
+
+def test_many_outputs_get_a_nudge_too():
+    network = family("regular", 1500).replace(outputs=tuple(range(700, 740)))
+    equilibrium = pg.find_equilibrium(network)
+    question = (network, equilibrium, pg.PhaseTargets(), frequencies(40, 0.2))
+    exact = pg.adjoint(*question).omega
+    assert np.linalg.norm(pg.two_phase(*question).omega - exact) <= 1e-3 * np.linalg.norm(exact)
+
+
+def test_spectral_seed_is_the_dense_solve():
+    network = family("small world")
+    matrix = pg.laplacian(network, np.zeros(N))
+    contrast = np.zeros(N)
+    contrast[list(network.outputs)] = [1.0, -1.0]
+    pattern = np.zeros(N)
+    pattern[network.free] = np.linalg.solve(matrix, contrast[network.free])
+    seeded = pg.spectral_seed(network)
+    np.testing.assert_allclose(seeded.omega, 0.3 * pattern / np.abs(pattern).max(), atol=1e-10)
+
+
+class TestPreconditioners:
+    def test_the_probe_knows_meshes_from_expanders(self):
+        shallow = pg.random_regular(4000, 6)
+        deep = pg.grid(40, 100)
+        matrices = [pg.laplacian(network, np.zeros(4000), compressed=True) for network in (shallow, deep)]
+        # From the middle of a 40 x 100 grid the farthest corner is 20 + 99 steps away.
+        assert [depth(matrix) for matrix in matrices][1] == 20 + 99
+        assert [probe(matrix) for matrix in matrices] == ["gauss-seidel", "multigrid"]
+
+    @pytest.mark.parametrize("build", [Jacobi.of, GaussSeidel.of, Multigrid.of])
+    def test_conjugate_gradients_solves_what_a_factorisation_solves(self, build):
+        matrix = pg.laplacian(pg.grid(30, 40), frequencies(1200, 0.1), compressed=True)
+        right = frequencies(1199, 1.0)
+        found = solve_accurately(matrix, right, build(matrix))
+        np.testing.assert_allclose(found.solution, np.linalg.solve(matrix.toarray(), right), rtol=1e-8, atol=1e-9)
+        assert found.left <= 3e-12
+
+    def test_multigrid_needs_fewer_iterations_on_a_mesh(self):
+        matrix = pg.laplacian(pg.grid(60, 60), np.zeros(3600), compressed=True)
+        right = frequencies(3599, 1.0)
+        count = [conjugate_gradients(matrix, right, build(matrix), tolerance=1e-10).iterations
+                 for build in (Jacobi.of, GaussSeidel.of, Multigrid.of)]  # fmt: skip
+        assert count[2] < count[1] / 2 < count[0] / 3
+
+    def test_the_transformed_system_is_plain_preconditioning_by_the_sweep(self):
+        """Eisenstat's trick changes the arithmetic, not the iterates: after equally many the solution is the same."""
+        matrix = pg.laplacian(family("small world"), frequencies(N, 0.3), compressed=True)
+        right = frequencies(N - 1, 1.0)
+        swept = GaussSeidel.of(matrix)
+
+        class Applied:
+            name = "applied"
+            apply = staticmethod(swept.apply)
+
+        quick = conjugate_gradients(matrix, right, swept, tolerance=1e-30, max_iterations=12)
+        plain = conjugate_gradients(matrix, right, Applied(), tolerance=1e-30, max_iterations=12)
+        np.testing.assert_allclose(quick.solution, plain.solution, rtol=1e-7, atol=1e-9)
+
+    def test_an_indefinite_matrix_is_recognised_and_still_solved(self):
+        network = pg.ring(400, signed=True, coupling=np.where(np.arange(400) == 7, -5.0, 1.0))
+        matrix = pg.laplacian(network, np.zeros(400), compressed=True)
+        right = frequencies(399, 1.0)
+        found = solve_accurately(matrix, right, Jacobi.of(matrix))
+        assert not found.positive
+        np.testing.assert_allclose(found.solution, np.linalg.solve(matrix.toarray(), right), rtol=1e-6, atol=1e-6)
+
+    def test_a_hierarchy_serves_all_solves_of_its_network(self, monkeypatch):
+        built = []
+        original = Multigrid.of
+        monkeypatch.setattr(Multigrid, "of", lambda matrix: built.append(1) or original(matrix))
+        network = pg.grid(40, 100, omega=frequencies(4000, 0.05), outputs=(2000, 3999))
+        equilibrium = pg.find_equilibrium(network)
+        pg.adjoint(network, equilibrium, pg.PhaseTargets(), TARGET)
+        pg.two_phase(network, equilibrium, pg.PhaseTargets(), TARGET)
+        assert len(built) == 1
+
+    def test_a_hierarchy_dies_with_its_network(self):
+        network = pg.grid(40, 100, omega=frequencies(4000, 0.05))
+        pg.find_equilibrium(network)
+        before = len(preconditioning._networks)
+        del network
+        assert len(preconditioning._networks) < before
+
+    def test_without_pyamg_meshes_are_solved_by_gauss_seidel_and_a_warning_says_so(self, monkeypatch):
+        network = pg.grid(40, 100, omega=frequencies(4000, 0.05))
+        expected = pg.find_equilibrium(network).phases
+        monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+        with pytest.warns(UserWarning, match=r"pip install phasegrad\[sparse\]"):
+            found = pg.find_equilibrium(network.replace())
+        np.testing.assert_allclose(found.phases, expected, atol=1e-8)
+        monkeypatch.setitem(__import__("sys").modules, "pyamg", None)
+        with pytest.raises(ImportError, match=r"pip install phasegrad\[sparse\]"):
+            pg.find_equilibrium(network.replace(), solver=pg.SparseNewton(preconditioner="multigrid"))
+
+    def test_the_choice_can_be_overridden(self):
+        network = pg.grid(30, 30, omega=frequencies(900, 0.05))
+        seen = []
+        solver = pg.SparseNewton(preconditioner="multigrid", progress=lambda step: seen.append(step))
+        assert pg.find_equilibrium(network, solver=solver).stable
+        assert {step.preconditioner for step in seen} == {"multigrid"}
+        assert [step.step for step in seen] == list(range(1, len(seen) + 1))
+        assert seen[-1].residual <= 1e-12 < seen[0].residual
+
+
+class TestCertificates:
+    @pytest.mark.parametrize("name", ["grid", "regular"])
+    def test_the_smallest_eigenvalue_lies_within_its_stated_error(self, name):
+        network = family(name, 1100)
+        found = pg.find_equilibrium(network, eigenvalue=True)
+        exact = np.linalg.eigvalsh(pg.laplacian(network, found.phases))[0]
+        assert abs(found.smallest_eigenvalue - exact) <= found.eigenvalue_error
+        assert found.eigenvalue_error <= 1e-3 * exact
+
+    def test_a_state_beyond_the_angle_condition_is_judged_by_its_eigenvalue(self):
+        n = 1100
+        # Twisted rings: angles of zero, just below a right angle, just above it.
+        network = pg.ring(n)
+        for turns in (0, n // 4 - 30, n // 4 + 30):
+            phases = 2 * np.pi * turns / n * np.arange(n)
+            system, _ = build_system(network, None, None)
+            verdict = stability(system, phases[None], eigenvalue=True)
+            exact = np.linalg.eigvalsh(pg.laplacian(network, phases))[0]
+            assert bool(verdict.stable[0]) == (exact > 0)
+            assert abs(verdict.smallest[0] - exact) <= max(verdict.error[0], 1e-3 * abs(exact))
+
+    def test_angles_beyond_a_right_angle_may_still_be_stable(self):
+        """One stretched edge of a well connected graph: the sufficient condition fails, the eigenvalue decides."""
+        n = 1100
+        network = pg.erdos_renyi(n, 10, seed=2)
+        system, _ = build_system(network, None, None)
+        verdicts = []
+        for turn in (0.55, 0.95):
+            phases = np.zeros(n)
+            # Its neighbours turn half as far, so that only edges of the second ring around it are relaxed.
+            phases[0] = turn * np.pi
+            near = np.unique(network.edges[np.any(network.edges == 0, axis=1)])
+            phases[near[near > 0][1:]] = turn * np.pi / 2
+            verdict = stability(system, phases[None])
+            exact = np.linalg.eigvalsh(pg.laplacian(network, phases))[0]
+            assert bool(verdict.stable[0]) == (exact > 0)
+            verdicts.append(bool(verdict.stable[0]))
+        assert verdicts == [True, False]
+
+    @pytest.mark.parametrize("strength", [0.02, 5.0])
+    def test_a_push_that_tears_an_output_away_is_seen(self, strength):
+        """At the free state L - beta E E^T loses an eigenvalue exactly when beta exceeds the inverse compliance."""
+        network = family("regular", 1100)
+        equilibrium = pg.find_equilibrium(network)
+        nudge = pg.Nudge(pg.PhaseTargets(), TARGET, -strength)
+        system, _ = build_system(network, None, nudge)
+        matrix = pg.laplacian(network, equilibrium.phases)
+        where = network.position[list(network.outputs)]
+        matrix[where, where] -= strength
+        verdict = stability(system, equilibrium.phases[None])
+        assert bool(verdict.stable[0]) == (np.linalg.eigvalsh(matrix)[0] > 0)
+
+    def test_eigenvalues_of_indefinite_matrices_are_negative(self):
+        network = pg.ring(1100, signed=True, coupling=np.where(np.arange(1100) == 7, -0.5, 1.0))
+        matrix = pg.laplacian(network, np.zeros(1100), compressed=True)
+        value, error = smallest_eigenvalue(matrix, Jacobi.of(matrix))
+        exact = np.linalg.eigvalsh(matrix.toarray())[0]
+        assert exact < 0
+        assert abs(value - exact) <= max(error, 1e-6)
+
+
+class TestNoLockedState:
+    def test_the_node_condition_is_found_before_solving(self):
+        network = family("regular", 3000)
+        omega = network.omega.copy()
+        omega[17] = 7.0
+        found = pg.find_equilibrium(network.replace(omega=omega))
+        assert found.status.item() is pg.Status.CANNOT_LOCK
+        assert found.blocking == 17
+        assert found.steps == 0
+
+    @pytest.mark.parametrize("name", ["regular", "grid"])
+    def test_a_group_that_tears_loose_ends_in_a_status_after_few_iterations(self, name):
+        """No single oscillator is too fast, but one half of the graph is: the cut between them cannot hold."""
+        network = family(name, 3000)
+        half = np.where(np.arange(3000) < 1500, 1.0, -1.0)
+        strongest = network.total_coupling.min()
+        steps = []
+        torn = network.replace(omega=0.9 * strongest * half if name == "regular" else 0.3 * half)
+        found = pg.find_equilibrium(torn, progress=steps.append)
+        usual = []
+        pg.find_equilibrium(network, progress=usual.append)
+        assert found.status.item() is pg.Status.UNCONVERGED
+        assert steps[-1].iterations <= 20 * usual[-1].iterations
+
+    def test_random_starts_descend_to_stable_states(self):
+        network = family("erdos renyi", 400)
+        assert pg.find_equilibrium(network, start="random").converged
+
+
+class TestBadInput:
+    def test_dense_requests_for_large_networks_are_refused_with_the_alternative(self):
+        n = 13_000
+        network = pg.ring(n, outputs=(n - 1,))
+        with pytest.raises(ValueError, match=r"1.26 GiB for 13000 oscillators.*solver='auto'"):
+            pg.find_equilibrium(network, solver="newton")
+        with pytest.raises(ValueError, match=r"compressed=True"):
+            pg.laplacian(network, np.zeros(n))
+        equilibrium = pg.find_equilibrium(network)
+        with pytest.raises(ValueError, match="the gradients adjoint, two_phase and centred"):
+            pg.holomorphic(network, equilibrium, pg.PhaseTargets(), [0.1])
+        with pytest.raises(ValueError, match="the gradients adjoint, two_phase and centred"):
+            pg.autograd(network, equilibrium, pg.PhaseTargets(), [0.1])
+        everywhere = pg.PhaseTargets(outputs=tuple(range(1, n)))
+        assert pg.adjoint(network, equilibrium, everywhere, np.full(n - 1, 0.1)).valid
+        with pytest.raises(ValueError, match="Nudge fewer outputs, or use the adjoint gradient"):
+            pg.two_phase(network, equilibrium, everywhere, np.full(n - 1, 0.1))
+        one_way = network.replace(coupling_reverse=np.full(n, 2.0))
+        with pytest.raises(ValueError, match="reciprocal coupling only"):
+            pg.find_equilibrium(one_way)
+
+    def test_what_the_sparse_solver_cannot_do_is_said(self):
+        one_way = make_network(20, 0, kind="non-reciprocal")
+        with pytest.raises(ValueError, match="SparseNewton needs reciprocal coupling"):
+            pg.find_equilibrium(one_way, solver="sparse")
+        with pytest.raises(ValueError, match="single sample and reciprocal"):
+            pg.laplacian(one_way, np.zeros(20), compressed=True)
+        with pytest.raises(ValueError, match="'preconditioner' parameter of SparseNewton must be one of"):
+            pg.SparseNewton(preconditioner="magic")
+        with pytest.raises(ValueError, match="'max_steps' parameter of SparseNewton"):
+            pg.SparseNewton(max_steps=0)
