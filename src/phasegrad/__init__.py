@@ -26,7 +26,17 @@ from phasegrad.gradients import (
 from phasegrad.interactions import Interaction, OddSeries, Sine
 from phasegrad.models import Model, Prediction, load_model, save_model
 from phasegrad.network import Network
-from phasegrad.objectives import ClassTargets, NearestTarget, PaperPair, PhaseTargets
+from phasegrad.objectives import (
+    ClassObjective,
+    ClassTargets,
+    CosineCrossEntropy,
+    NearestTarget,
+    OneHotPhases,
+    OutputDifferences,
+    PaperPair,
+    PeriodicDistance,
+    PhaseTargets,
+)
 from phasegrad.seeding import multi_start_seed, output_seed, random_seed, spectral_seed
 from phasegrad.solvers import GradientFlow, GuardedNewton
 from phasegrad.topologies import (
@@ -46,7 +56,9 @@ from phasegrad.training import History, Protocol, TrainingResult, TrainingState,
 __version__ = _version("phasegrad")
 
 __all__ = [
+    "ClassObjective",
     "ClassTargets",
+    "CosineCrossEntropy",
     "Equilibria",
     "Equilibrium",
     "Gradient",
@@ -61,7 +73,10 @@ __all__ = [
     "Network",
     "Nudge",
     "OddSeries",
+    "OneHotPhases",
+    "OutputDifferences",
     "PaperPair",
+    "PeriodicDistance",
     "PhaseTargets",
     "Prediction",
     "Protocol",
