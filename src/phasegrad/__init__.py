@@ -24,6 +24,7 @@ from phasegrad.gradients import (
     two_phase,
 )
 from phasegrad.interactions import Interaction, OddSeries, Sine
+from phasegrad.learning import Adam, Cosine, Learned, LearningHistory, LearningState, Momentum, Recipe, learn
 from phasegrad.models import Model, Prediction, load_model, save_model
 from phasegrad.network import Network
 from phasegrad.objectives import (
@@ -48,6 +49,7 @@ from phasegrad.topologies import (
     random_network,
     random_regular,
     ring,
+    signed_layers,
     small_world,
     to_networkx,
 )
@@ -56,8 +58,10 @@ from phasegrad.training import History, Protocol, TrainingResult, TrainingState,
 __version__ = _version("phasegrad")
 
 __all__ = [
+    "Adam",
     "ClassObjective",
     "ClassTargets",
+    "Cosine",
     "CosineCrossEntropy",
     "Equilibria",
     "Equilibrium",
@@ -68,7 +72,11 @@ __all__ = [
     "GuardedNewton",
     "History",
     "Interaction",
+    "Learned",
+    "LearningHistory",
+    "LearningState",
     "Model",
+    "Momentum",
     "NearestTarget",
     "Network",
     "Nudge",
@@ -80,6 +88,7 @@ __all__ = [
     "PhaseTargets",
     "Prediction",
     "Protocol",
+    "Recipe",
     "Sine",
     "Status",
     "TrainingResult",
@@ -101,6 +110,7 @@ __all__ = [
     "holomorphic",
     "laplacian",
     "layered",
+    "learn",
     "load_model",
     "multi_start_seed",
     "output_seed",
@@ -109,6 +119,7 @@ __all__ = [
     "random_seed",
     "ring",
     "save_model",
+    "signed_layers",
     "small_world",
     "spectral_seed",
     "suggest_beta",

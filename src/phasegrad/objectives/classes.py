@@ -34,6 +34,8 @@ class ClassObjective(ABC):
     consistent: ClassVar[bool] = True
     #: Changes of the outputs that alter neither cost nor decision.
     invariances: ClassVar[tuple[str, ...]] = ()
+    #: The common phase of the outputs at which no class is preferred and the force is not zero: where to start.
+    undecided: ClassVar[float] = 0.0
 
     def nodes(self, network: Network) -> tuple[int, ...]:
         """Nodes whose phases the cost reads: the network's outputs."""

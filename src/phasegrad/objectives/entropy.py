@@ -43,6 +43,7 @@ class CosineCrossEntropy(ClassObjective):
     sharpness: float = 4.0
 
     invariances: ClassVar[tuple[str, ...]] = ("full turns", "theta -> -theta")
+    undecided: ClassVar[float] = np.pi / 2
 
     def __post_init__(self) -> None:
         positive_float("sharpness", self.sharpness, "CosineCrossEntropy")
