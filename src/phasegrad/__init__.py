@@ -5,6 +5,7 @@ the nudge, is minus the gradient of the cost with respect to its natural frequen
 """
 
 from importlib.metadata import version as _version
+from typing import TYPE_CHECKING, Any
 
 from phasegrad import datasets
 from phasegrad.dynamics import Nudge, energy, force, laplacian
@@ -55,6 +56,9 @@ from phasegrad.topologies import (
 )
 from phasegrad.training import History, Protocol, TrainingResult, TrainingState, train, train_many
 
+if TYPE_CHECKING:
+    from phasegrad.estimators import OscillatorClassifier
+
 __version__ = _version("phasegrad")
 
 __all__ = [
@@ -82,6 +86,7 @@ __all__ = [
     "Nudge",
     "OddSeries",
     "OneHotPhases",
+    "OscillatorClassifier",
     "OutputDifferences",
     "PaperPair",
     "PeriodicDistance",
@@ -128,3 +133,12 @@ __all__ = [
     "train_many",
     "two_phase",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the classifier, and scikit-learn with it, when it is first asked for."""
+    if name == "OscillatorClassifier":
+        from phasegrad.estimators import OscillatorClassifier
+
+        return OscillatorClassifier
+    raise AttributeError(f"module 'phasegrad' has no attribute {name!r}")

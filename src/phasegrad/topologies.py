@@ -120,8 +120,9 @@ def signed_layers(
     Examples
     --------
     >>> import phasegrad as pg
-    >>> pg.signed_layers(4, 10, 3)
-    Network(17 oscillators, 70 edges, 4 inputs as clamped phases, 3 outputs, bias field, Sine(), gauge fixed from outside)
+    >>> network = pg.signed_layers(4, 10, 3)
+    >>> network.size, network.n_edges, network.input_mode
+    (17, 70, 'phase')
     """
     n_in = whole_number("n_in", n_in, 1, "signed_layers")
     n_hidden = whole_number("n_hidden", n_hidden, 0, "signed_layers")

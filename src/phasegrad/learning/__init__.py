@@ -1,5 +1,6 @@
 """Learning in mini-batches: one network, many samples, momentum or Adam, and a guard that keeps it locked."""
 
+from phasegrad.learning.checkpoint import load_checkpoint, save_checkpoint
 from phasegrad.learning.optimizers import Adam, Constant, Cosine, Momentum, Staircase
 from phasegrad.learning.recipe import Recipe
 from phasegrad.learning.record import Learned, LearningHistory, LearningState
@@ -16,4 +17,6 @@ __all__ = [
     "Recipe",
     "Staircase",
     "learn",
+    "load_checkpoint",
+    "save_checkpoint",
 ]

@@ -195,9 +195,7 @@ def _energy_slope(settled: Settled, moving: FloatArray, share: FloatArray, name:
     return np.asarray(share @ (system.field_strength * np.sin(system.field_phase - phases)))
 
 
-def _adjoint_response(
-    settled: Settled, objective: ClassObjective, target: Array
-) -> tuple[FloatArray, BoolArray]:
+def _adjoint_response(settled: Settled, objective: ClassObjective, target: Array) -> tuple[FloatArray, BoolArray]:
     """Return lambda = L^-1 dC/dtheta of every sample, (B, N)."""
     network = settled.system.network
     nodes = network.position[list(objective.nodes(network))]

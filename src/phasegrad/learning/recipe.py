@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from phasegrad.gradients.result import PARAMETERS
 from phasegrad.learning.batches import GRADIENTS
@@ -50,11 +51,11 @@ class Recipe:
     objective: ClassObjective = field(default_factory=CosineCrossEntropy)
     epochs: int = 100
     batch_size: int = 32
-    learning_rate: float = 0.02
+    learning_rate: float = 0.01
     optimizer: str | Optimizer = "adam"
     schedule: str | Schedule = "cosine"
     gradient: str = "centred"
-    beta: float = 0.1
+    beta: float = 0.01
     input_noise: float = 0.0
     weight_decay: float = 0.0
     validation_fraction: float = 0.0
@@ -63,7 +64,8 @@ class Recipe:
 
     def __post_init__(self) -> None:
         owner = "the recipe"
-        names = (self.learn,) if isinstance(self.learn, str) or not isinstance(self.learn, Iterable) else self.learn
+        given: Any = self.learn
+        names = (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
         object.__setattr__(self, "learn", tuple(dict.fromkeys(choice("learn", n, PARAMETERS, owner) for n in names)))
         if not isinstance(self.objective, ClassObjective):
             raise TypeError(

@@ -81,7 +81,7 @@ def learn(
     >>> import phasegrad as pg
     >>> data = pg.datasets.xor()
     >>> network = pg.signed_layers(2, 3, 2, rest=pg.CosineCrossEntropy.undecided)
-    >>> learned = pg.learn(network, data.x_train, data.y_train, epochs=60, batch_size=4)
+    >>> learned = pg.learn(network, data.x_train, data.y_train, epochs=100, learning_rate=0.05)
     >>> float(learned.history.train_accuracy[-1])
     1.0
     """
@@ -171,9 +171,8 @@ class _Run:
         self.epoch += 1
         check = self._score(self.shares) if self.shares.size else (math.nan, math.nan, 0)
         total = max(sums[2], 1e-300)
-        return EpochRecord(
-            self.epoch, sums[0] / total, sums[1] / total, check[0], check[1], skipped, shortened, count, rate
-        )  # fmt: skip
+        loss, accuracy = float(sums[0] / total), float(sums[1] / total)
+        return EpochRecord(self.epoch, loss, accuracy, check[0], check[1], skipped, shortened, count, rate)
 
     def _update(self, rows: Array, inputs: FloatArray, rate: float) -> tuple[Settled, Array, Array, int]:
         """Settle, nudge, step and guard one mini-batch; return its states, sums of scores, and who took part."""
@@ -280,7 +279,7 @@ def _checked_samples(
 
 
 def _mask(network: Network, name: str) -> FloatArray:
-    """Return 1 where a parameter may change: not at what is held or driven by data, and not at absent fields' phases."""
+    """Return 1 where a parameter may change: everywhere but at the inputs, which belong to the data."""
     if name == "coupling":
         return np.ones(network.n_edges)
     mask = np.zeros(network.size)

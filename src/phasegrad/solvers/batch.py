@@ -93,7 +93,9 @@ class BatchNewton:
         phases = start.copy()
         left = np.full(dense.batch, np.inf)
         steps = np.zeros(dense.batch, dtype=np.int64)
-        aligns = not self.follow and self.sweeps > 0 and 0 < len(dense.network.colours) <= _COLOURS and dense.pull is None
+        aligns = (
+            not self.follow and self.sweeps > 0 and 0 < len(dense.network.colours) <= _COLOURS and dense.pull is None
+        )
         active = np.arange(dense.batch)
         for _ in range(_ROUNDS if aligns else 1):
             part = dense if active.size == dense.batch else dense.take(active)
@@ -235,7 +237,12 @@ def _shared_inverse(dense: DenseSystem, state: State) -> FloatArray:
 
 
 def _conjugate_gradients(
-    dense: DenseSystem, state: State, right: FloatArray, inverse: FloatArray, tolerance: FloatArray, accuracy: float = _INNER
+    dense: DenseSystem,
+    state: State,
+    right: FloatArray,
+    inverse: FloatArray,
+    tolerance: FloatArray,
+    accuracy: float = _INNER,
 ) -> tuple[FloatArray, BoolArray]:
     """Solve L v = right for every sample, to a share of ``right``; the mask says where no negative curvature was met.
 
