@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+import phasegrad as pg
+from phasegrad.runs import load_task
+
 ENVIRONMENT = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
 
 
@@ -70,7 +73,10 @@ def test_verify_exits_with_1_when_a_check_misses(tmp_path):
         (("draw", "picture.gif"), "must end in one of svg, png, pdf"),
         (("draw", "picture.svg", "--beta", "-1"), "'beta' parameter of two_phase must be a float greater than 0"),
         (("nonsense",), "No such command"),
-        (("train", "music"), "'task' parameter of phasegrad train must be one of 'vowels', 'fm', 'xor'"),
+        (
+            ("train", "music"),
+            "'task' parameter of phasegrad train must be one of 'digits', 'iris', 'wine'",
+        ),
         (("train", "vowels", "--vowels", "a,y"), "y"),
         (("train", "vowels", "--vowels", "a"), "at least"),
         (("train", "vowels", "--seeds", "5:5"), "--seeds must be a seed (3), a list (0,2,5) or a range (0:100)"),
@@ -81,6 +87,11 @@ def test_verify_exits_with_1_when_a_check_misses(tmp_path):
         (("train", "vowels", "--decision", "coin"), "--decision must be cosine or nearest"),
         (("train", "vowels", "--learning-rate", "-1"), "'learning_rate'"),
         (("train", "vowels", "--save", "no/such/folder/m.npz"), "does not exist"),
+        (("train", "vowels", "--method", "magic"), "--method must be paper or classifier"),
+        (("train", "vowels", "--plot", "a.svg"), "--plot draws classifiers"),
+        (("train", "digits", "--method", "paper"), "'task' parameter of the paper's protocol"),
+        (("train", "iris", "--plot", "no/such/folder/p.svg"), "does not exist"),
+        (("train", "iris", "--learn", "mass"), "'learn' parameter of the recipe must be one of 'omega'"),
         (("predict", "gone.npz", "gone.csv"), "There is no file gone.npz"),
     ],
 )
@@ -234,3 +245,29 @@ def test_the_benchmark_compares_what_it_says():
     figures = small.small(rounds=1)
     assert {"plain_us", "lanes_us", "ratio_kernel", "ratio_end_to_end"} <= set(figures)
     assert all(value > 0 for value in figures.values())
+
+
+@pytest.mark.parametrize("task", ["wine", "vowels"])
+def test_train_as_classifier_shows_draws_saves_and_predicts(task, tmp_path):
+    places = {name: tmp_path / f"run.{name}" for name in ("svg", "json", "npz")}
+    result = run(
+        "train", task, "--method", "classifier", "--seeds", "0:2", "--hidden", "6", "--epochs", "8", "--learning-rate",
+        "0.05", "--plot", str(places["svg"]), "--json", str(places["json"]), "--save", str(places["npz"]),
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    assert "untrained" in result.stdout
+    runs = json.loads(places["json"].read_text())["runs"]
+    assert [each["seed"] for each in runs] == [0, 1]
+    for each in runs:
+        confusion = each["confusion"]
+        right = sum(confusion[k][k] for k in range(len(confusion)))
+        assert each["test_accuracy"] == pytest.approx(right / sum(map(sum, confusion)))
+    picture = places["svg"].read_text()
+    for words in ("decided", "learning", "output phases"):
+        assert words in picture
+    model = pg.load_model(places["npz"])
+    seed = int(result.stdout.split("(seed ")[1].split(")")[0])
+    data = load_task(task, seed, ["a", "i"])
+    raw = data.scaling.low + (data.x_test + 1) / 2 * (data.scaling.high - data.scaling.low)
+    accuracy = (model.predict(raw).labels == data.y_test).mean()
+    assert accuracy == pytest.approx(runs[seed]["test_accuracy"])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -120,25 +121,42 @@ def draw(
     epilog="Example: phasegrad train vowels --vowels a,i --seeds 0:100 --learn omega --init spectral --json out.json"
 )
 def train(
-    task: Annotated[str, typer.Argument(help="What to learn: vowels, fm or xor.")],
+    task: Annotated[
+        str, typer.Argument(help="What to learn: vowels, fm, xor; or digits, iris, wine, breast_cancer, as classifier.")
+    ],
     vowels: Annotated[str, typer.Option(help="Vowels to tell apart, such as a,i or o,u or ae,er,uh.")] = "a,i",
     seeds: Annotated[str, typer.Option(help="Seeds: one (3), a list (0,2,5) or a range (0:100).")] = "0",
-    hidden: Annotated[int, typer.Option(min=1, help="Hidden oscillators.")] = 5,
-    learn: Annotated[str, typer.Option(help="omega, coupling or both.")] = "omega",
+    method: Annotated[
+        str | None,
+        typer.Option(
+            help="paper: its protocol, sample by sample; classifier: OscillatorClassifier, in mini-batches "
+            "(default: paper where it has the task)."
+        ),
+    ] = None,
+    hidden: Annotated[int | None, typer.Option(min=1, help="Hidden oscillators (default: 5; classifier 50).")] = None,
+    learn: Annotated[
+        str | None,
+        typer.Option(help="omega, coupling or both (default: omega; classifier: names such as coupling,field_phase)."),
+    ] = None,
     init: Annotated[
         str, typer.Option(help="random, spectral, anti-spectral, output, anti-output or multi-start.")
     ] = "random",
-    epochs: Annotated[int, typer.Option(min=0, help="Epochs to train.")] = 200,
-    learning_rate: Annotated[float, typer.Option(help="Step per gradient of a frequency.")] = 0.001,
+    epochs: Annotated[int | None, typer.Option(min=0, help="Epochs to train (default: 200; classifier 60).")] = None,
+    learning_rate: Annotated[
+        float | None, typer.Option(help="Step per gradient of a frequency (default: 0.001; classifier 0.01).")
+    ] = None,
     coupling_rate: Annotated[
         float | None, typer.Option(help="Step per gradient of a coupling (default: the same).")
     ] = None,
-    beta: Annotated[float, typer.Option(help="Strength of the nudge.")] = 0.1,
+    beta: Annotated[float | None, typer.Option(help="Strength of the nudge (default: 0.1; classifier 0.001).")] = None,
     margin: Annotated[
         float, typer.Option(help="Targets are -margin for the right output, +margin for the others.")
     ] = 0.2,
     decision: Annotated[str, typer.Option(help="cosine (the paper) or nearest (what the cost asks for).")] = "cosine",
-    gradient: Annotated[str, typer.Option(help="two_phase, adjoint or finite_difference.")] = "two_phase",
+    gradient: Annotated[
+        str | None,
+        typer.Option(help="two_phase (default), adjoint or finite_difference; classifier: centred (default)."),
+    ] = None,
     loop: Annotated[str, typer.Option(help="Training loop of the paper: main or matched.")] = "main",
     evaluate_every: Annotated[int, typer.Option(min=1, help="Score the test part every so many epochs.")] = 20,
     edge_leak: Annotated[bool, typer.Option(help="Historical variant: absent edges leak to 0.01.")] = False,
@@ -149,6 +167,13 @@ def train(
         Path | None, typer.Option(help="Write the model here; of many seeds the best on its training part.")
     ] = None,
     json: Annotated[Path | None, typer.Option(help="Also write every run to this JSON file.")] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Classifier: draw confusion matrix, learning curve and output phases here (svg, png, pdf)."),
+    ] = None,
+    shifts: Annotated[
+        bool, typer.Option(help="Digits: also train on every image moved by one pixel each way.")
+    ] = False,
 ) -> None:
     """Train oscillator networks, one per seed, all at once.
 
@@ -157,12 +182,24 @@ def train(
     The first training on a machine compiles its kernel, about 15 seconds; after that it is read from disk.
     """
     from phasegrad.report.training import training_table
-    from phasegrad.runs import Runs
+    from phasegrad.runs import TASKS, Runs
 
-    for place in (save, json):
+    for place in (save, json, plot):
         if place is not None:
             _check_place(place)
     numbers = _seed_list(seeds)
+    if _by_classifier(task, method, TASKS):
+        changes = {
+            "hidden": hidden, "learn": None if learn is None else tuple(learn.split(",")), "epochs": epochs,
+            "learning_rate": learning_rate, "beta": beta, "gradient": gradient,
+        }  # fmt: skip
+        _train_classifiers(task, vowels.split(","), numbers, changes, save, json, plot, shifts, scale_by)
+        return
+    if plot is not None:
+        raise ValueError("--plot draws classifiers. Add --method classifier.")
+    hidden, learn, epochs = hidden or 5, learn or "omega", 200 if epochs is None else epochs
+    learning_rate = 0.001 if learning_rate is None else learning_rate
+    beta, gradient = 0.1 if beta is None else beta, gradient or "two_phase"
     runs = Runs.plan(task, vowels.split(","), numbers, hidden, init, scale_by)
     objective = {"cosine": phasegrad.PaperPair, "nearest": phasegrad.NearestTarget}.get(decision)
     if objective is None:
@@ -203,6 +240,49 @@ def train(
         raise typer.Exit(130)
 
 
+def _by_classifier(task: str, method: str | None, paper_tasks: Sequence[str]) -> bool:
+    """Whether a task goes to the classifier: as told, or else where the paper's protocol does not have it."""
+    if method not in (None, "paper", "classifier"):
+        raise ValueError(f"--method must be paper or classifier. Got {method!r}.")
+    return task not in paper_tasks if method is None else method == "classifier"
+
+
+def _train_classifiers(
+    task: str,
+    vowels: list[str],
+    seeds: list[int],
+    changes: dict[str, Any],
+    save: Path | None,
+    json: Path | None,
+    plot: Path | None,
+    shifts: bool,
+    scale_by: str,
+) -> None:
+    """Train one classifier per seed, show the table, write what was asked for; of many seeds the best on training."""
+    from phasegrad.files import write_json
+    from phasegrad.report.learning import classifier_table, draw_classifier
+    from phasegrad.runs import ClassifierRun, load_task
+
+    options = {name: value for name, value in changes.items() if value is not None}
+    runs = []
+    with Console(stderr=True).status(f"training {len(seeds)} classifiers ...") as status:
+        for seed in seeds:
+            data = load_task(task, seed, vowels, scale_by=scale_by, shifts=shifts)
+            runs.append(ClassifierRun.fit(data, seed, **options))
+            status.update(f"{len(runs)} of {len(seeds)} classifiers, the last at {runs[-1].test_accuracy:.1%}")
+    Console().print(classifier_table(runs))
+    best = max(runs, key=lambda run: run.classifier.history_.train_accuracy[-1])
+    if save is not None:
+        best.save(save)
+        typer.echo(f"Wrote {save} (seed {best.seed})")
+    if plot is not None:
+        draw_classifier(best, plot)
+        typer.echo(f"Wrote {plot} (seed {best.seed})")
+    if json is not None:
+        write_json(json, {"task": task, "runs": [run.as_dict() for run in runs]})
+        typer.echo(f"Wrote {json}")
+
+
 @app.command(epilog="Example: phasegrad predict model.npz samples.csv --json classes.json")
 def predict(
     model: Annotated[Path, typer.Argument(help="Model file that `phasegrad train --save` wrote.")],
@@ -230,9 +310,11 @@ def bench(
     json: Annotated[Path | None, typer.Option(help="Also write every figure to this JSON file.")] = None,
 ) -> None:
     """Compare speed with the plain way: scipy's fsolve, sample by sample. CPU time, medians, within one run."""
+    from phasegrad.benchmarks.batch import batch
     from phasegrad.benchmarks.foundation import foundation
     from phasegrad.benchmarks.small import small
     from phasegrad.files import write_json
+    from phasegrad.report.batch import batch_table
     from phasegrad.report.console import benchmark_tables
 
     if json is not None:
@@ -242,7 +324,10 @@ def bench(
         figures = {"small": small(rounds)}
     with console.status("equilibria and gradients ..."):
         figures["foundation"] = foundation()
+    with console.status("a batch of samples on one network ..."):
+        figures["batch"] = batch(rounds)
     Console().print(benchmark_tables(figures))
+    Console().print(batch_table(figures["batch"]))
     if json is not None:
         write_json(json, figures)
         typer.echo(f"Wrote {json}")

@@ -93,6 +93,10 @@ class OscillatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         Equilibria of the training data, each with its certificate.
     n_iter_ : int
         Epochs trained.
+    objective_ : ClassObjective
+        Cost and decision in use.
+    input_range_ : tuple of two ndarrays of shape (n_features,)
+        The values of each feature that become -1 and 1.
 
     Examples
     --------
@@ -167,8 +171,6 @@ class OscillatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
                 f"Got one class: {classes[0]!r}."
             )
         weights = _check_sample_weight(sample_weight, data, dtype=np.float64, ensure_non_negative=True)
-        if not np.any(weights > 0):
-            raise ValueError("Every sample_weight is zero, so there is nothing to learn from.")
         self.classes_ = classes
         self._start(data[weights > 0])
         self.learned_: Learned | None = None
@@ -190,8 +192,6 @@ class OscillatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         data, labels = validate_data(self, X, y, dtype=np.float64, reset=first)
         check_classification_targets(labels)
         weights = _check_sample_weight(sample_weight, data, dtype=np.float64, ensure_non_negative=True)
-        if not np.any(weights > 0):
-            raise ValueError("Every sample_weight is zero, so there is nothing to learn from.")
         if first:
             known = unique_labels(labels) if classes is None else unique_labels(classes)
             if len(known) < 2:
@@ -204,7 +204,7 @@ class OscillatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         unknown = np.setdiff1d(labels, self.classes_)
         if unknown.size:
             raise ValueError(
-                f"partial_fit met the label {unknown[0]!r}, which is not among the classes it started with."
+                f"partial_fit met the label {unknown.tolist()[0]!r}, which is not among the classes it started with."
             )
         done = 0 if self.learned_ is None else self.learned_.state.epoch
         recipe = dataclasses.replace(
@@ -219,15 +219,17 @@ class OscillatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the class of every sample."""
         outputs = self._outputs(X)
-        return self.classes_[self._objective().decide(outputs)]
+        return self.classes_[self.objective_.decide(outputs)]
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Return the probability of every class, shape (n_samples, n_classes)."""
-        return self._objective().probabilities(self._outputs(X))
+        outputs = self._outputs(X)
+        return self.objective_.probabilities(outputs)
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Return log-odds: of the second class for two classes, else of every class up to a common constant."""
-        odds = self._objective().log_odds(self._outputs(X))
+        outputs = self._outputs(X)
+        odds = self.objective_.log_odds(outputs)
         return odds[:, 1] - odds[:, 0] if len(self.classes_) == 2 else odds
 
     def settle(self, X: ArrayLike) -> Equilibrium:
@@ -266,14 +268,18 @@ class OscillatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """Fix the range of the features and draw the network that learns."""
         hidden = whole_number("hidden", self.hidden, 0, "OscillatorClassifier")
         scale = positive_float("input_scale", self.input_scale, "OscillatorClassifier")
-        self._low, high = data.min(axis=0), data.max(axis=0)
-        self._span = np.where(high > self._low, high - self._low, np.inf)
+        low, high = data.min(axis=0), data.max(axis=0)
+        # A feature that never changes says nothing: its range is so wide that every value is in the middle.
+        widest = np.finfo(float).max / 8
+        constant = high == low
+        self.input_range_ = np.where(constant, -widest, low), np.where(constant, widest, high)
+        self.objective_ = self._objective()
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self.network_ = signed_layers(
             self.n_features_in_,
             hidden,
             len(self.classes_),
-            rest=self._objective().undecided,
+            rest=self.objective_.undecided,
             gain=self.gain,
             skip=bool(self.skip),
             seed=self._seed,
@@ -281,9 +287,8 @@ class OscillatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         )
 
     def _scaled(self, data: FloatArray) -> FloatArray:
-        inside = np.isfinite(self._span)
-        centred = np.where(inside, 2 * ((data - self._low) / self._span) - 1, 0.0)
-        return np.clip(centred, -_BEYOND, _BEYOND)
+        low, high = self.input_range_
+        return np.clip(2 * ((data - low) / (high - low)) - 1, -_BEYOND, _BEYOND)
 
     def _train(self, data: FloatArray, labels: Any, sample_weight: FloatArray, recipe: Recipe, state: Any) -> None:
         scaled = self._scaled(data)

@@ -1,9 +1,21 @@
-"""Data sets to learn: vowels, frequency-modulated signals, XOR and a user's own arrays."""
+"""Data sets to learn: vowels, frequency-modulated signals, XOR, small classics and a user's own arrays."""
 
 from phasegrad.datasets.arrays import from_arrays
+from phasegrad.datasets.classics import CLASSICS, classic, digits
 from phasegrad.datasets.dataset import Dataset, Scaling
 from phasegrad.datasets.fm import fm
 from phasegrad.datasets.vowels import load_vowel_table, vowels
 from phasegrad.datasets.xor import xor
 
-__all__ = ["Dataset", "Scaling", "fm", "from_arrays", "load_vowel_table", "vowels", "xor"]
+__all__ = [
+    "CLASSICS",
+    "Dataset",
+    "Scaling",
+    "classic",
+    "digits",
+    "fm",
+    "from_arrays",
+    "load_vowel_table",
+    "vowels",
+    "xor",
+]
