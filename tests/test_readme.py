@@ -17,22 +17,27 @@ def assert_same_text(shown: str, printed: str) -> None:
         assert small or abs(float(got) - float(expected)) <= 0.05 * abs(float(expected)), f"{expected} is now {got}"
 
 
-def test_every_example_runs_and_prints_what_is_shown(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```(python|text)\n(.*?)```", README, flags=re.DOTALL)
-    assert sum(kind == "python" for kind, _ in blocks) >= 5
+def run_examples(text: str, name: str) -> int:
+    """Run the Python blocks of a page one after the other, compare with the text blocks, and return how many ran."""
+    blocks = re.findall(r"```(python|text)\n(.*?)```", text, flags=re.DOTALL)
     names: dict = {}
     printed = ""
-    for kind, text in blocks:
+    for kind, block in blocks:
         if kind == "text":
-            assert_same_text(text, printed)
+            assert_same_text(block, printed)
             printed = ""
             continue
-        assert printed == "", "an example printed something that the README does not show"
+        assert printed == "", f"an example printed something that {name} does not show"
         with contextlib.redirect_stdout(io.StringIO()) as output:
-            exec(compile(text, "README.md", "exec"), names)
+            exec(compile(block, name, "exec"), names)
         printed = output.getvalue()
     assert printed == ""
+    return sum(kind == "python" for kind, _ in blocks)
+
+
+def test_every_example_runs_and_prints_what_is_shown(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run_examples(README, "README.md") >= 5
 
 
 def test_every_file_it_points_to_exists():

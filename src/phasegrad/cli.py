@@ -141,9 +141,9 @@ def train(
     init: Annotated[
         str, typer.Option(help="random, spectral, anti-spectral, output, anti-output or multi-start.")
     ] = "random",
-    epochs: Annotated[int | None, typer.Option(min=0, help="Epochs to train (default: 200; classifier 60).")] = None,
+    epochs: Annotated[int | None, typer.Option(min=0, help="Epochs to train (default: 200; classifier 100).")] = None,
     learning_rate: Annotated[
-        float | None, typer.Option(help="Step per gradient of a frequency (default: 0.001; classifier 0.01).")
+        float | None, typer.Option(help="Step per gradient of a frequency (default: 0.001; classifier 0.005).")
     ] = None,
     coupling_rate: Annotated[
         float | None, typer.Option(help="Step per gradient of a coupling (default: the same).")

@@ -47,11 +47,11 @@ class OscillatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         Cost and decision; ``CosineCrossEntropy(sharpness=16)`` if left out.
     learn : tuple of str, default=("coupling", "field_strength", "field_phase")
         What learns; "omega" may be added. With an empty tuple nothing does.
-    epochs : int, default=60
+    epochs : int, default=100
         Passes over the training data.
     batch_size : int, default=32
         Samples per update.
-    learning_rate : float, default=0.01
+    learning_rate : float, default=0.005
         Step of the optimiser at the start.
     optimizer : {"adam", "momentum", "sgd"} or Optimizer, default="adam"
     schedule : {"cosine", "constant", "staircase"} or Schedule, default="cosine"
@@ -64,7 +64,7 @@ class OscillatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         Standard deviation of the noise on scaled inputs while training, which keeps the network from learning single
         samples by heart. "auto" is 0.0375 times the square root of the number of features, at most 0.3: the more
         features, the further apart samples are.
-    gain : float, default=0.5
+    gain : float, default=0.3
         Scale of the initial couplings. Small ones start near a network without opinions.
     weight_decay : float, default=0.0
         Decay of the couplings.
@@ -114,16 +114,16 @@ class OscillatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         *,
         objective: ClassObjective | None = None,
         learn: Sequence[str] = ("coupling", "field_strength", "field_phase"),
-        epochs: int = 60,
+        epochs: int = 100,
         batch_size: int = 32,
-        learning_rate: float = 0.01,
+        learning_rate: float = 0.005,
         optimizer: str | Optimizer = "adam",
         schedule: str | Schedule = "cosine",
         gradient: str = "centred",
         beta: float = 0.001,
         input_scale: float = 0.8,
         input_noise: float | str = "auto",
-        gain: float = 0.5,
+        gain: float = 0.3,
         weight_decay: float = 0.0,
         validation_fraction: float = 0.0,
         patience: int | None = None,
