@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -14,6 +14,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 import phasegrad
 from phasegrad.studies import identity, verification
+
+if TYPE_CHECKING:
+    from phasegrad.runs import Runs
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -181,34 +184,45 @@ def train(
 
     The first training on a machine compiles its kernel, about 15 seconds; after that it is read from disk.
     """
-    from phasegrad.report.training import training_table
     from phasegrad.runs import TASKS, Runs
 
     for place in (save, json, plot):
         if place is not None:
             _check_place(place)
     numbers = _seed_list(seeds)
+    changes: dict[str, Any] = {
+        "hidden": hidden, "learn": learn, "epochs": epochs, "learning_rate": learning_rate, "beta": beta,
+        "gradient": gradient,
+    }  # fmt: skip
+    changes = {name: value for name, value in changes.items() if value is not None}
     if _by_classifier(task, method, TASKS):
-        changes = {
-            "hidden": hidden, "learn": None if learn is None else tuple(learn.split(",")), "epochs": epochs,
-            "learning_rate": learning_rate, "beta": beta, "gradient": gradient,
-        }  # fmt: skip
-        _train_classifiers(task, vowels.split(","), numbers, changes, save, json, plot, shifts, scale_by)
+        load = {"vowels": vowels.split(","), "scale_by": scale_by, "shifts": shifts}
+        _train_classifiers(task, numbers, load, changes, save, json, plot)
         return
     if plot is not None:
         raise ValueError("--plot draws classifiers. Add --method classifier.")
-    hidden, learn, epochs = hidden or 5, learn or "omega", 200 if epochs is None else epochs
-    learning_rate = 0.001 if learning_rate is None else learning_rate
-    beta, gradient = 0.1 if beta is None else beta, gradient or "two_phase"
-    runs = Runs.plan(task, vowels.split(","), numbers, hidden, init, scale_by)
     objective = {"cosine": phasegrad.PaperPair, "nearest": phasegrad.NearestTarget}.get(decision)
     if objective is None:
         raise ValueError(f"--decision must be cosine or nearest. Got {decision!r}.")
+    runs = Runs.plan(task, vowels.split(","), numbers, changes.pop("hidden", 5), init, scale_by)
+    protocol = phasegrad.Protocol(
+        objective=objective(margin), coupling_rate=coupling_rate, loop=loop, evaluate_every=evaluate_every,
+        edge_leak=edge_leak, **changes,
+    )  # fmt: skip
+    _train_as_published(runs, numbers, protocol, save, json)
+
+
+def _train_as_published(
+    runs: Runs, numbers: list[int], protocol: phasegrad.Protocol, save: Path | None, json: Path | None
+) -> None:
+    """Train by the paper's protocol with a live display, show the table, and write what was asked for."""
+    from phasegrad.report.training import training_table
+
     progress = Progress(
         TextColumn("{task.description}"), BarColumn(), TextColumn("epoch {task.completed:.0f} of {task.total:.0f}"),
         TimeElapsedColumn(), console=Console(stderr=True), transient=True,
     )  # fmt: skip
-    bar = progress.add_task(f"{len(numbers)} seeds, preparing", total=max(epochs, 1))
+    bar = progress.add_task(f"{len(numbers)} seeds, preparing", total=max(protocol.epochs, 1))
 
     def show(epoch: int, history: phasegrad.History) -> None:
         accuracy = history.test_accuracy[:, -1].mean()
@@ -216,11 +230,7 @@ def train(
 
     try:
         with progress:
-            result = phasegrad.train_many(
-                runs.networks, runs.data, seeds=numbers, progress=show, learn=learn, epochs=epochs,
-                learning_rate=learning_rate, coupling_rate=coupling_rate, beta=beta, objective=objective(margin),
-                gradient=gradient, loop=loop, evaluate_every=evaluate_every, edge_leak=edge_leak,
-            )  # fmt: skip
+            result = phasegrad.train_many(runs.networks, runs.data, protocol, seeds=numbers, progress=show)
     except KeyboardInterrupt:
         typer.echo("Stopped before the first epoch; nothing was written.", err=True)
         raise typer.Exit(130) from None
@@ -235,7 +245,8 @@ def train(
         typer.echo(f"Wrote {json}")
     if result.interrupted:
         typer.echo(
-            f"Stopped after epoch {result.state.epoch} of {epochs}; everything above is of that epoch.", err=True
+            f"Stopped after epoch {result.state.epoch} of {protocol.epochs}; everything above is of that epoch.",
+            err=True,
         )
         raise typer.Exit(130)
 
@@ -249,26 +260,24 @@ def _by_classifier(task: str, method: str | None, paper_tasks: Sequence[str]) ->
 
 def _train_classifiers(
     task: str,
-    vowels: list[str],
     seeds: list[int],
-    changes: dict[str, Any],
+    load: dict[str, Any],
+    options: dict[str, Any],
     save: Path | None,
     json: Path | None,
     plot: Path | None,
-    shifts: bool,
-    scale_by: str,
 ) -> None:
     """Train one classifier per seed, show the table, write what was asked for; of many seeds the best on training."""
     from phasegrad.files import write_json
     from phasegrad.report.learning import classifier_table, draw_classifier
     from phasegrad.runs import ClassifierRun, load_task
 
-    options = {name: value for name, value in changes.items() if value is not None}
+    if "learn" in options:
+        options = {**options, "learn": tuple(options["learn"].split(","))}
     runs = []
     with Console(stderr=True).status(f"training {len(seeds)} classifiers ...") as status:
         for seed in seeds:
-            data = load_task(task, seed, vowels, scale_by=scale_by, shifts=shifts)
-            runs.append(ClassifierRun.fit(data, seed, **options))
+            runs.append(ClassifierRun.fit(load_task(task, seed, **load), seed, **options))
             status.update(f"{len(runs)} of {len(seeds)} classifiers, the last at {runs[-1].test_accuracy:.1%}")
     Console().print(classifier_table(runs))
     best = max(runs, key=lambda run: run.classifier.history_.train_accuracy[-1])
