@@ -108,6 +108,32 @@ def test_progress_is_printed_when_asked_for(iris, capsys):
     assert all("validation" in line for line in lines)
 
 
+def test_restarts_keep_the_network_of_lowest_cost():
+    """Five oscillators and XOR: some starts end in a bad minimum, which more starts mend."""
+    corners = pg.datasets.xor()
+    options = {
+        "hidden": 1,
+        "skip": True,
+        "gain": 2.0,
+        "input_scale": np.pi / 2,
+        "input_noise": 0.0,
+        "gradient": "adjoint",
+    }
+    options |= {"epochs": 60, "learning_rate": 0.05}
+    losses = {}
+    for restarts in (1, 3):
+        fitted = [
+            pg.OscillatorClassifier(**options, restarts=restarts, random_state=seed).fit(
+                corners.x_train, corners.y_train
+            )
+            for seed in range(4)
+        ]
+        losses[restarts] = np.array([each.history_.train_loss[-1] for each in fitted])
+        assert all(each.network_ == each.learned_.network for each in fitted)
+    assert np.all(losses[3] <= losses[1])
+    assert np.any(losses[3] < losses[1])
+
+
 def test_objectives_of_all_kinds_learn_iris(iris):
     x, y = iris
     # One-hot phases pull every wrong output as hard as the right one, and learn three classes more slowly.

@@ -74,6 +74,9 @@ class OscillatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         Stop after so many epochs without a lower validation cost.
     skip : bool, default=False
         Whether inputs also act on the outputs directly.
+    restarts : int, default=1
+        Networks drawn and trained until one has no training error left; the one of lowest cost is kept. Networks of a
+        handful of oscillators have bad minima, large ones hardly.
     random_state : int, RandomState instance or None, default=None
         Drives the initial network, the order of samples and the noise.
     verbose : int, default=0
@@ -128,6 +131,7 @@ class OscillatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         validation_fraction: float = 0.0,
         patience: int | None = None,
         skip: bool = False,
+        restarts: int = 1,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -148,6 +152,7 @@ class OscillatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.validation_fraction = validation_fraction
         self.patience = patience
         self.skip = skip
+        self.restarts = restarts
         self.random_state = random_state
         self.verbose = verbose
 
@@ -172,9 +177,16 @@ class OscillatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             )
         weights = _check_sample_weight(sample_weight, data, dtype=np.float64, ensure_non_negative=True)
         self.classes_ = classes
-        self._start(data[weights > 0])
-        self.learned_: Learned | None = None
-        self._train(data, labels, weights, self._recipe(), None)
+        stream = check_random_state(self.random_state)
+        best: dict[str, Any] = {}
+        for _ in range(whole_number("restarts", self.restarts, 1, "OscillatorClassifier")):
+            self._start(data[weights > 0], stream)
+            self._train(data, labels, weights, self._recipe(), None)
+            if not best or self.history_.train_loss[-1] < best["history_"].train_loss[-1]:
+                best = dict(vars(self))
+            if self.history_.train_accuracy[-1] == 1:
+                break
+        self.__dict__.update(best)
         return self
 
     def partial_fit(
@@ -199,19 +211,18 @@ class OscillatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
                     "The first partial_fit needs at least two classes. Name all of them in the 'classes' parameter."
                 )
             self.classes_ = known
-            self._start(data[weights > 0])
-            self.learned_ = None
+            self._start(data[weights > 0], check_random_state(self.random_state))
         unknown = np.setdiff1d(labels, self.classes_)
         if unknown.size:
             raise ValueError(
                 f"partial_fit met the label {unknown.tolist()[0]!r}, which is not among the classes it started with."
             )
-        done = 0 if self.learned_ is None else self.learned_.state.epoch
+        done = 0 if first else self.learned_.state.epoch
         recipe = dataclasses.replace(
             self._recipe(), epochs=done + 1, schedule=Constant(), validation_fraction=0.0, patience=None
         )
         state = None
-        if self.learned_ is not None:
+        if not first:
             state = dataclasses.replace(self.learned_.state, held_back=np.zeros(0, dtype=np.int64))
         self._train(data, labels, weights, recipe, state)
         return self
@@ -264,7 +275,7 @@ class OscillatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             return _NOISE * min(float(np.sqrt(self.n_features_in_)), 8.0)
         return self.input_noise
 
-    def _start(self, data: FloatArray) -> None:
+    def _start(self, data: FloatArray, stream: np.random.RandomState) -> None:
         """Fix the range of the features and draw the network that learns."""
         hidden = whole_number("hidden", self.hidden, 0, "OscillatorClassifier")
         scale = positive_float("input_scale", self.input_scale, "OscillatorClassifier")
@@ -274,7 +285,7 @@ class OscillatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         constant = high == low
         self.input_range_ = np.where(constant, -widest, low), np.where(constant, widest, high)
         self.objective_ = self._objective()
-        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self._seed = int(stream.randint(2**31 - 1))
         self.network_ = signed_layers(
             self.n_features_in_,
             hidden,
@@ -293,7 +304,7 @@ class OscillatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     def _train(self, data: FloatArray, labels: Any, sample_weight: FloatArray, recipe: Recipe, state: Any) -> None:
         scaled = self._scaled(data)
         inputs, numbers, weights = _distinct(scaled, np.searchsorted(self.classes_, labels), sample_weight)
-        self.learned_ = learn(
+        self.learned_: Learned = learn(
             self.network_, inputs, numbers, recipe, sample_weight=weights, seed=self._seed, state=state,
             progress=self._report if self.verbose else None,
         )  # fmt: skip
