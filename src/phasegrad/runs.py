@@ -6,19 +6,21 @@ import csv
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from phasegrad import datasets
 from phasegrad.datasets import Dataset, Scaling
-from phasegrad.estimators import OscillatorClassifier
 from phasegrad.models import Model, save_model
 from phasegrad.network import Network
 from phasegrad.seeding import multi_start_seed, output_seed, spectral_seed
 from phasegrad.topologies import layered
 from phasegrad.training import TrainingResult
 from phasegrad.validation import FloatArray, IntArray, choice
+
+if TYPE_CHECKING:
+    from phasegrad.estimators import OscillatorClassifier
 
 TASKS = ("vowels", "fm", "xor")
 CLASSIFIER_TASKS = ("digits", *datasets.CLASSICS, *TASKS)
@@ -104,6 +106,8 @@ class ClassifierRun:
     @classmethod
     def fit(cls, data: Dataset, seed: int, **options: Any) -> ClassifierRun:
         """Train on the training part and score the test part, before and after."""
+        from phasegrad.estimators import OscillatorClassifier  # scikit-learn is slow to import, and not always needed
+
         drawn = OscillatorClassifier(random_state=seed, **{**options, "epochs": 0}).fit(data.x_train, data.y_train)
         untrained = float(drawn.score(data.x_test, data.y_test))
         classifier = OscillatorClassifier(random_state=seed, **options)
