@@ -58,6 +58,7 @@ def drawings(seeds: int, *, everyone: bool | None = None) -> dict[str, dict]:
         },
         "which-parameter": {
             "sizes": [7, 9, 11],
+            "paper": 9,
             "panels": [
                 {
                     "title": task,
@@ -66,6 +67,7 @@ def drawings(seeds: int, *, everyone: bool | None = None) -> dict[str, dict]:
                         "coupling_matched": [0.9] * 3,
                         "both_matched": [0.95, 1.0, 1.0],
                     },
+                    "whole": {"coupling": 0.95, "both": 1.0},
                     "logistic": 0.99,
                 }
                 for task in ("/a i/", "/o u/")

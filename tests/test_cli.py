@@ -11,6 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+import phasegrad as pg
+from phasegrad.runs import load_task
+
 ENVIRONMENT = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
 
 
@@ -74,7 +77,10 @@ def test_verify_exits_with_1_when_a_check_misses(tmp_path):
         (("draw", "picture.gif"), "must end in one of svg, png, pdf"),
         (("draw", "picture.svg", "--beta", "-1"), "'beta' parameter of two_phase must be a float greater than 0"),
         (("nonsense",), "No such command"),
-        (("train", "music"), "'task' parameter of phasegrad train must be one of 'vowels', 'fm', 'xor'"),
+        (
+            ("train", "music"),
+            "'task' parameter of phasegrad train must be one of 'digits', 'iris', 'wine'",
+        ),
         (("train", "vowels", "--vowels", "a,y"), "y"),
         (("train", "vowels", "--vowels", "a"), "at least"),
         (("train", "vowels", "--seeds", "5:5"), "--seeds must be a seed (3), a list (0,2,5) or a range (0:100)"),
@@ -85,6 +91,11 @@ def test_verify_exits_with_1_when_a_check_misses(tmp_path):
         (("train", "vowels", "--decision", "coin"), "--decision must be cosine or nearest"),
         (("train", "vowels", "--learning-rate", "-1"), "'learning_rate'"),
         (("train", "vowels", "--save", "no/such/folder/m.npz"), "does not exist"),
+        (("train", "vowels", "--method", "magic"), "--method must be paper or classifier"),
+        (("train", "vowels", "--plot", "a.svg"), "--plot draws classifiers"),
+        (("train", "digits", "--method", "paper"), "'task' parameter of the paper's protocol"),
+        (("train", "iris", "--plot", "no/such/folder/p.svg"), "does not exist"),
+        (("train", "iris", "--learn", "mass"), "'learn' parameter of the recipe must be one of 'omega'"),
         (("predict", "gone.npz", "gone.csv"), "There is no file gone.npz"),
         (("reproduce", "finit-beta"), "There is no study 'finit-beta'. Did you mean 'finite-beta'?"),
         (("reproduce", "--seeds", "0"), "greater than or equal to 1"),
@@ -279,7 +290,8 @@ class TestReproduce:
         process.send_signal(signal.SIGINT)
         _, error = process.communicate(timeout=60)
         assert process.returncode == 130, error
-        assert "of 2 pieces are kept; the same command goes on from there." in error
+        assert "Stopped. Nothing was finished" in error or "of 2 pieces are kept" in error
+        assert "the same command goes on from there." in error
         assert "Traceback" not in error
 
     @pytest.mark.parametrize("package", ["matplotlib", "jinja2", "statsmodels"])
@@ -352,3 +364,29 @@ def test_the_sparse_benchmark_reports_every_family(tmp_path, monkeypatch):
     assert "Erdos-Renyi 10" in shown.get()
     draw_growth(figures, tmp_path / "growth.svg")
     assert "random regular 6, N^" in (tmp_path / "growth.svg").read_text()
+
+
+@pytest.mark.parametrize("task", ["wine", "vowels"])
+def test_train_as_classifier_shows_draws_saves_and_predicts(task, tmp_path):
+    places = {name: tmp_path / f"run.{name}" for name in ("svg", "json", "npz")}
+    result = run(
+        "train", task, "--method", "classifier", "--seeds", "0:2", "--hidden", "6", "--epochs", "8", "--learning-rate",
+        "0.05", "--plot", str(places["svg"]), "--json", str(places["json"]), "--save", str(places["npz"]),
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    assert "untrained" in result.stdout
+    runs = json.loads(places["json"].read_text())["runs"]
+    assert [each["seed"] for each in runs] == [0, 1]
+    for each in runs:
+        confusion = each["confusion"]
+        right = sum(confusion[k][k] for k in range(len(confusion)))
+        assert each["test_accuracy"] == pytest.approx(right / sum(map(sum, confusion)))
+    picture = places["svg"].read_text()
+    for words in ("decided", "learning", "output phases"):
+        assert words in picture
+    model = pg.load_model(places["npz"])
+    seed = int(result.stdout.split("(seed ")[1].split(")")[0])
+    data = load_task(task, seed, ["a", "i"])
+    raw = data.scaling.low + (data.x_test + 1) / 2 * (data.scaling.high - data.scaling.low)
+    accuracy = (model.predict(raw).labels == data.y_test).mean()
+    assert accuracy == pytest.approx(runs[seed]["test_accuracy"])

@@ -379,7 +379,7 @@ class TestBadInput:
             (0.5, {}, "last axis of length 2"),
             ([np.nan, 0.0], {}, "'inputs' parameter of find_equilibrium must be finite"),
             ([np.inf, 0.0], {}, "must be finite"),
-            ([0.1, 0.2], {"solver": "magic"}, "'auto', 'newton', 'sparse', 'flow'. Got 'magic'"),
+            ([0.1, 0.2], {"solver": "magic"}, "'auto', 'newton', 'sparse', 'flow', 'batch'. Got 'magic'"),
             ([0.1, 0.2], {"start": "warm"}, "must be one of 'zero', 'random'"),
             (
                 [0.1, 0.2],

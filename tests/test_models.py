@@ -64,7 +64,7 @@ def test_a_model_of_a_training_takes_its_names_and_scaling():
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"objective": pg.PhaseTargets()}, TypeError, "must be PaperPair"),
+        ({"objective": pg.PhaseTargets()}, TypeError, "must be one for classes"),
         ({"classes": ("a",)}, ValueError, "'classes' per oscillator of its 2 outputs"),
         ({"features": ("f1", "f2", "f3")}, ValueError, "'features' per oscillator of its 2 inputs"),
     ],

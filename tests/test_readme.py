@@ -17,19 +17,19 @@ def assert_same_text(shown: str, printed: str) -> None:
         assert small or abs(float(got) - float(expected)) <= 0.05 * abs(float(expected)), f"{expected} is now {got}"
 
 
-def run_examples(page: str, name: str) -> int:
-    """Run the Python blocks of a page in order, compare what they print with the text shown, return their number."""
-    blocks = re.findall(r"```(python|text)\n(.*?)```", page, flags=re.DOTALL)
+def run_examples(text: str, name: str) -> int:
+    """Run the Python blocks of a page one after the other, compare with the text blocks, and return how many ran."""
+    blocks = re.findall(r"```(python|text)\n(.*?)```", text, flags=re.DOTALL)
     names: dict = {}
     printed = ""
-    for kind, text in blocks:
+    for kind, block in blocks:
         if kind == "text":
-            assert_same_text(text, printed)
+            assert_same_text(block, printed)
             printed = ""
             continue
         assert printed == "", f"an example printed something that {name} does not show"
         with contextlib.redirect_stdout(io.StringIO()) as output:
-            exec(compile(text, name, "exec"), names)
+            exec(compile(block, name, "exec"), names)
         printed = output.getvalue()
     assert printed == ""
     return sum(kind == "python" for kind, _ in blocks)

@@ -392,7 +392,7 @@ class TestBadInput:
             TypeError, match=r"train has no option 'momentum'. Options of the protocol are learn, epochs"
         ):
             pg.train(paper_networks[0], vowels[0], momentum=0.9)
-        with pytest.raises(TypeError, match="must be PaperPair"):
+        with pytest.raises(TypeError, match="must be an objective for classes"):
             pg.train(paper_networks[0], vowels[0], objective=pg.PhaseTargets())
 
     def test_data_that_does_not_fit_is_refused(self, paper_networks, vowels):

@@ -5,6 +5,7 @@ the nudge, is minus the gradient of the cost with respect to its natural frequen
 """
 
 from importlib.metadata import version as _version
+from typing import TYPE_CHECKING, Any
 
 from phasegrad import datasets
 from phasegrad.critical import CriticalScale, critical_scale
@@ -25,9 +26,20 @@ from phasegrad.gradients import (
     two_phase,
 )
 from phasegrad.interactions import Interaction, OddSeries, Sine
+from phasegrad.learning import Adam, Cosine, Learned, LearningHistory, LearningState, Momentum, Recipe, learn
 from phasegrad.models import Model, Prediction, load_model, save_model
 from phasegrad.network import Network
-from phasegrad.objectives import ClassTargets, NearestTarget, PaperPair, PhaseTargets
+from phasegrad.objectives import (
+    ClassObjective,
+    ClassTargets,
+    CosineCrossEntropy,
+    NearestTarget,
+    OneHotPhases,
+    OutputDifferences,
+    PaperPair,
+    PeriodicDistance,
+    PhaseTargets,
+)
 from phasegrad.seeding import multi_start_seed, output_seed, random_seed, spectral_seed
 from phasegrad.solvers import GradientFlow, GuardedNewton, SparseNewton
 from phasegrad.topologies import (
@@ -40,15 +52,23 @@ from phasegrad.topologies import (
     random_network,
     random_regular,
     ring,
+    signed_layers,
     small_world,
     to_networkx,
 )
 from phasegrad.training import History, Protocol, TrainingResult, TrainingState, train, train_many
 
+if TYPE_CHECKING:
+    from phasegrad.estimators import OscillatorClassifier
+
 __version__ = _version("phasegrad")
 
 __all__ = [
+    "Adam",
+    "ClassObjective",
     "ClassTargets",
+    "Cosine",
+    "CosineCrossEntropy",
     "CriticalScale",
     "Equilibria",
     "Equilibrium",
@@ -59,15 +79,24 @@ __all__ = [
     "GuardedNewton",
     "History",
     "Interaction",
+    "Learned",
+    "LearningHistory",
+    "LearningState",
     "Model",
+    "Momentum",
     "NearestTarget",
     "Network",
     "Nudge",
     "OddSeries",
+    "OneHotPhases",
+    "OscillatorClassifier",
+    "OutputDifferences",
     "PaperPair",
+    "PeriodicDistance",
     "PhaseTargets",
     "Prediction",
     "Protocol",
+    "Recipe",
     "Sine",
     "SparseNewton",
     "Status",
@@ -92,6 +121,7 @@ __all__ = [
     "holomorphic",
     "laplacian",
     "layered",
+    "learn",
     "load_model",
     "multi_start_seed",
     "output_seed",
@@ -100,6 +130,7 @@ __all__ = [
     "random_seed",
     "ring",
     "save_model",
+    "signed_layers",
     "small_world",
     "spectral_seed",
     "suggest_beta",
@@ -108,3 +139,12 @@ __all__ = [
     "train_many",
     "two_phase",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the classifier, and scikit-learn with it, when it is first asked for."""
+    if name == "OscillatorClassifier":
+        from phasegrad.estimators import OscillatorClassifier
+
+        return OscillatorClassifier
+    raise AttributeError(f"module 'phasegrad' has no attribute {name!r}")

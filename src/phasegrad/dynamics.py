@@ -190,6 +190,21 @@ class System:
             total[:, self.pull.nodes] += self.pull.force(phases)
         return total
 
+    def torque(self, phases: Array) -> Array:
+        """Return the force on the oscillators that are held, (B, held): what their holder must balance."""
+        network = self.network
+        held, outer = network.held, network.outer_edges
+        i, j = network.edges[outer].T
+        pull = network.interaction.value(np.take(phases, j, axis=1) - np.take(phases, i, axis=1))
+        first, second = (matrix[held][:, outer] for matrix in network.incidence)
+        total = first @ (self.coupling[:, outer] * pull).T - second @ (self._reverse[:, outer] * pull).T
+        torque = np.take(self.omega, held, axis=1) + total.T
+        if self.field_strength is not None:
+            assert self.field_phase is not None
+            bias = self.field_strength * network.interaction.value(self.field_phase - phases)
+            torque = torque + np.take(bias, held, axis=1)
+        return torque
+
     def energy(self, phases: Array) -> Array:
         """Return the energy of every sample, (B,). Reciprocal coupling only."""
         bonds = self.coupling * self.network.interaction.potential(self.angles(phases))

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from phasegrad.dynamics import Nudge, Shape, System, build_system, wrapped
 from phasegrad.network import Network
-from phasegrad.solvers import GradientFlow, GuardedNewton, Progress, Solution, Solver, SparseNewton
+from phasegrad.solvers import BatchNewton, GradientFlow, GuardedNewton, Progress, Solution, Solver, SparseNewton
 from phasegrad.solvers.contract import residual
 from phasegrad.solvers.linear import on_one_blas_thread
 from phasegrad.solvers.regime import is_sparse, refuse_dense_solve
@@ -36,7 +36,7 @@ from phasegrad.validation import (
 
 Array = NDArray[Any]
 
-_SOLVERS = ("auto", "newton", "sparse", "flow")
+_SOLVERS = ("auto", "newton", "sparse", "flow", "batch")
 _ROUNDING = 8 * float(np.finfo(float).eps)
 
 
@@ -159,11 +159,12 @@ def find_equilibrium(
         A weak pull on the outputs.
     start : array_like of shape (..., N), "zero" or "random", optional
         Where to begin: at zero (default), at given phases (a warm start), or at uniformly random ones.
-    solver : {"auto", "newton", "sparse", "flow"} or Solver
+    solver : {"auto", "newton", "sparse", "flow", "batch"} or Solver
         "newton" is guarded Newton with dense matrices, "sparse" the same on compressed sparse rows (`SparseNewton`);
         "flow" follows the physical dynamics and finishes with Newton. "auto" takes Newton, the sparse one for a large
         reciprocal network with few edges and, without an energy to descend, follows the dynamics where Newton found
-        nothing stable.
+        nothing stable. "batch" settles all samples of a sine-coupled network by matrix products: much faster for many
+        samples, and equal to the others to the tolerance, not bit by bit.
     tolerance : float
         The residual to reach: absolute, or relative to the forces where all of them are weaker than 1. It is raised
         to the rounding error of the forces where that is larger.
@@ -218,7 +219,9 @@ def settle(
     locked_out = np.any(excess > 0, axis=1)
     solved = np.flatnonzero(~locked_out)
     steps = np.zeros(system.batch, dtype=np.int64)
-    left = residual(system, system.force(phases))
+    left = np.zeros(system.batch)
+    if np.any(locked_out):
+        left[locked_out] = residual(system, system.take(np.flatnonzero(locked_out)).force(phases[locked_out]))
     if solved.size:
         part = system.take(solved)
         solution = solver.solve(part, phases[solved], limits[solved])
@@ -267,8 +270,7 @@ def _certify(
     status[converged] = Status.UNSTABLE
     status[converged & stable] = Status.STABLE
     status[blocking >= 0] = Status.CANNOT_LOCK
-    torque = np.abs(system.force(phases)[:, system.network.held])
-    angles = np.abs(wrapped(system.angles(phases).real))
+    torque = np.abs(system.torque(phases))
 
     def shaped(values: Array) -> Array:
         return frozen_array(values.reshape((*shape, *values.shape[1:])))
@@ -278,7 +280,7 @@ def _certify(
         status=shaped(status),
         residual=shaped(solution.residual),
         stable=shaped(converged & stable),
-        largest_angle=shaped(np.max(angles, axis=1, initial=0.0)),
+        largest_angle=shaped(_largest_angles(system, phases.real)),
         steps=shaped(solution.steps),
         blocking=shaped(blocking),
         reference_torque=shaped(np.max(torque, axis=1, initial=0.0)),
@@ -286,6 +288,13 @@ def _certify(
         inputs=inputs if inputs is None else frozen_array(inputs),
         eigenvalue_error=shaped(error) if eigenvalue else None,
     )
+
+
+def _largest_angles(system: System, phases: Array) -> FloatArray:
+    angles = np.abs(system.angles(phases))
+    if np.max(angles, initial=0.0) > np.pi:
+        angles = np.abs(wrapped(angles))
+    return np.asarray(np.max(angles, axis=1, initial=0.0))
 
 
 def _with_start(
@@ -322,6 +331,8 @@ def _choose(solver: str | Solver, system: System, progress: Callable[[Progress],
     if solver == "flow":
         return GradientFlow(finish=SparseNewton(progress=progress)) if sparsely else GradientFlow()
     refuse_dense_solve(system.network, f"solver={solver!r}")
+    if solver == "batch":
+        return BatchNewton(follow=system.pull is not None)
     if solver == "auto" and not system.has_energy and not system.is_complex:
         return _NewtonThenFlow()
     return GuardedNewton()

@@ -22,7 +22,7 @@ from phasegrad.equilibrium import Equilibrium, find_equilibrium
 from phasegrad.files import write_whole
 from phasegrad.interactions import Interaction, OddSeries, Sine
 from phasegrad.network import Network
-from phasegrad.objectives import ClassTargets, NearestTarget, PaperPair
+from phasegrad.objectives import CLASS_OBJECTIVES, ClassObjective
 from phasegrad.training import TrainingResult
 from phasegrad.validation import finite_array
 
@@ -31,7 +31,6 @@ VERSION = 1
 
 _ARRAYS = ("edges", "coupling", "omega", "coupling_reverse", "field_strength", "field_phase")
 _PLAIN = ("inputs", "outputs", "reference", "input_mode", "input_scale", "signed")
-_OBJECTIVES: dict[str, type[ClassTargets]] = {"PaperPair": PaperPair, "NearestTarget": NearestTarget}
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +59,7 @@ class Model:
     Parameters
     ----------
     network : Network
-    objective : ClassTargets
+    objective : ClassObjective
     classes : sequence of str
     features : sequence of str
     scaling : Scaling or None
@@ -68,14 +67,16 @@ class Model:
     """
 
     network: Network
-    objective: ClassTargets
+    objective: ClassObjective
     classes: tuple[str, ...]
     features: tuple[str, ...]
     scaling: Scaling | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.objective, ClassTargets):
-            raise TypeError(f"A Model's objective must be PaperPair() or NearestTarget(). Got {self.objective!r}.")
+        if not isinstance(self.objective, ClassObjective):
+            raise TypeError(
+                f"A Model's objective must be one for classes, such as NearestTarget(). Got {self.objective!r}."
+            )
         for name, nodes in (("classes", self.network.outputs), ("features", self.network.inputs)):
             given = tuple(str(value) for value in getattr(self, name))
             if len(given) != len(nodes):
@@ -115,7 +116,7 @@ def save_model(path: str | os.PathLike[str], model: Model) -> None:
         "version": VERSION,
         "network": {name: getattr(network, name) for name in _PLAIN},
         "interaction": _interaction_header(network.interaction),
-        "objective": {"kind": type(model.objective).__name__, "margin": model.objective.margin},
+        "objective": {"kind": type(model.objective).__name__, **vars(model.objective)},
         "classes": list(model.classes),
         "features": list(model.features),
         "labels": _plain_labels(network),
@@ -185,7 +186,8 @@ def _model(header: dict[str, Any], content: dict[str, Any]) -> Model:
         labels=header["labels"],
     )
     scaling = Scaling(content["scaling_low"], content["scaling_high"]) if "scaling_low" in content else None
-    objective = _OBJECTIVES[header["objective"]["kind"]](header["objective"]["margin"])
+    settings = dict(header["objective"])
+    objective = CLASS_OBJECTIVES[settings.pop("kind")](**settings)
     return Model(network, objective, tuple(header["classes"]), tuple(header["features"]), scaling)
 
 

@@ -235,6 +235,42 @@ class Network:
         return Pattern.of_graph(self.edges, self.position)
 
     @cached_property
+    def outer_edges(self) -> IntArray:
+        """Numbers of the edges that end at a held node."""
+        return np.setdiff1d(np.arange(self.n_edges), self.inner_edges)
+
+    @cached_property
+    def colours(self) -> tuple[IntArray, ...]:
+        """Places, among the nodes that move, of groups whose members are not coupled to each other.
+
+        Greedy, from the nodes with the fewest neighbours on; outputs come in groups of their own, the last ones.
+        """
+        size = self.free.size
+        pairs = self.position[self.edges[self.inner_edges]]
+        links = sparse.csr_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(size, size))
+        links = sparse.csr_array(links + links.T)
+        is_output = np.isin(self.free, self.outputs)
+        group = np.full(size, -1, dtype=np.int64)
+        first = 0
+        for kind in (False, True):
+            members = np.flatnonzero(is_output == kind)
+            for node in members[np.argsort(np.diff(links.indptr)[members], kind="stable")]:
+                taken = set(group[links.indices[links.indptr[node] : links.indptr[node + 1]]].tolist())
+                group[node] = next(colour for colour in range(first, size) if colour not in taken)
+            first = int(group.max(initial=-1)) + 1
+        return tuple(np.flatnonzero(group == colour) for colour in range(first))
+
+    @cached_property
+    def eliminated(self) -> tuple[IntArray, IntArray]:
+        """Places, among the nodes that move, of the largest group without outputs and couplings inside; and the rest.
+
+        The group's block of the Laplacian is diagonal, so it can be solved for first.
+        """
+        groups = [group for group in self.colours if not np.isin(self.free[group], self.outputs).any()]
+        first = max(groups, key=len, default=np.zeros(0, dtype=np.int64))
+        return first, np.setdiff1d(np.arange(self.free.size), first)
+
+    @cached_property
     def incidence(self) -> tuple[sparse.csr_array, sparse.csr_array]:
         """Two 0/1 matrices (N, E): which edges have each node as their first, and as their second end."""
         each = np.arange(self.n_edges)

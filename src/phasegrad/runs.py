@@ -6,20 +6,24 @@ import csv
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from phasegrad import datasets
-from phasegrad.datasets import Dataset
+from phasegrad.datasets import Dataset, Scaling
 from phasegrad.models import Model, save_model
 from phasegrad.network import Network
 from phasegrad.seeding import multi_start_seed, output_seed, spectral_seed
 from phasegrad.topologies import layered
 from phasegrad.training import TrainingResult
-from phasegrad.validation import FloatArray, choice
+from phasegrad.validation import FloatArray, IntArray, choice
+
+if TYPE_CHECKING:
+    from phasegrad.estimators import OscillatorClassifier
 
 TASKS = ("vowels", "fm", "xor")
+CLASSIFIER_TASKS = ("digits", *datasets.CLASSICS, *TASKS)
 _INITS: dict[str, Callable[[Network, Dataset, int], Network]] = {
     "random": lambda network, _data, _seed: network,
     "spectral": lambda network, _data, _seed: spectral_seed(network),
@@ -42,14 +46,9 @@ class Runs:
         cls, task: str, vowels: Sequence[str], seeds: Sequence[int], hidden: int, init: str, scale_by: str = "train"
     ) -> Runs:
         """Set up one network and one data set per seed."""
-        choice("task", task, TASKS, "phasegrad train")
+        choice("task", task, TASKS, "the paper's protocol in phasegrad train")
         choice("init", init, _INITS, "phasegrad train")
-        loaders: dict[str, Callable[[int], Dataset]] = {
-            "vowels": lambda seed: datasets.vowels([name.strip() for name in vowels], seed=seed, scale_by=scale_by),
-            "fm": lambda seed: datasets.fm(seed=seed),
-            "xor": lambda _seed: datasets.xor(),
-        }
-        data = [loaders[task](seed) for seed in seeds]
+        data = [load_task(task, seed, vowels, scale_by=scale_by) for seed in seeds]
         width, classes = data[0].x_train.shape[1], data[0].n_classes
         networks = [layered(width, hidden, classes, seed=seed) for seed in seeds]
         seeded = [_INITS[init](*run) for run in zip(networks, data, seeds, strict=True)]
@@ -89,6 +88,87 @@ class Runs:
             },
             "interrupted": result.interrupted,
         }
+
+
+@dataclass(frozen=True)
+class ClassifierRun:
+    """One seed of `OscillatorClassifier` on one data set: what it was before and after, and its test predictions."""
+
+    seed: int
+    data: Dataset
+    classifier: OscillatorClassifier
+    untrained_accuracy: float
+    test_accuracy: float
+    predicted: IntArray
+    output_phases: FloatArray
+    unsettled: int
+
+    @classmethod
+    def fit(cls, data: Dataset, seed: int, **options: Any) -> ClassifierRun:
+        """Train on the training part and score the test part, before and after."""
+        from phasegrad.estimators import OscillatorClassifier  # scikit-learn is slow to import, and not always needed
+
+        drawn = OscillatorClassifier(random_state=seed, **{**options, "epochs": 0}).fit(data.x_train, data.y_train)
+        untrained = float(drawn.score(data.x_test, data.y_test))
+        classifier = OscillatorClassifier(random_state=seed, **options)
+        classifier.fit(data.x_train, data.y_train)
+        state = classifier.settle(data.x_test)
+        phases = state.phases[:, list(classifier.network_.outputs)]
+        predicted = classifier.objective_.decide(phases)
+        accuracy = float(np.mean(predicted == data.y_test))
+        return cls(seed, data, classifier, untrained, accuracy, predicted, phases, int(np.sum(~state.stable)))
+
+    def confusion(self) -> IntArray:
+        """Return how many test samples of each class (rows) were given each class (columns)."""
+        count = self.data.n_classes
+        table = np.zeros((count, count), dtype=np.int64)
+        np.add.at(table, (self.data.y_test, self.predicted), 1)
+        return table
+
+    def save(self, path: Path) -> None:
+        """Write the trained network as a model file that `phasegrad predict` reads."""
+        # The classifier scales by the range of its training part, which follows the data set's own scaling.
+        own = self.data.scaling
+        low, high = self.classifier.input_range_
+        if own is not None:
+            low, high = (own.low + (edge + 1) / 2 * (own.high - own.low) for edge in (low, high))
+        model = Model(
+            self.classifier.network_, self.classifier.objective_, self.data.classes, self.data.features,
+            Scaling(low, high),
+        )  # fmt: skip
+        save_model(path, model)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the run as plain data."""
+        history = self.classifier.history_
+        return {
+            "seed": self.seed,
+            "untrained_test_accuracy": self.untrained_accuracy,
+            "test_accuracy": self.test_accuracy,
+            "train_accuracy": float(history.train_accuracy[-1]),
+            "train_loss": history.train_loss.tolist(),
+            "skipped": int(history.skipped[1:].sum()),
+            "shortened": int(history.shortened.sum()),
+            "updates": int(history.updates.sum()),
+            "test_unsettled": self.unsettled,
+            "confusion": self.confusion().tolist(),
+        }
+
+
+def load_task(
+    task: str, seed: int, vowels: Sequence[str] = ("a", "i"), *, scale_by: str = "train", shifts: bool = False
+) -> Dataset:
+    """Return the data of a task; the seed chooses the split where there is one."""
+    choice("task", task, CLASSIFIER_TASKS, "phasegrad train")
+    if task in datasets.CLASSICS:
+        return datasets.classic(task, seed=seed)
+    loaders: dict[str, Callable[[], Dataset]] = {
+        "digits": lambda: datasets.digits(shifts=shifts),
+        "vowels": lambda: datasets.vowels([name.strip() for name in vowels], seed=seed, scale_by=scale_by),
+        "fm": lambda: datasets.fm(seed=seed),
+        "xor": datasets.xor,
+    }
+    return loaders[task]()
 
 
 def read_samples(path: Path, features: Sequence[str]) -> FloatArray:

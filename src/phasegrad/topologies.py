@@ -89,6 +89,76 @@ def layered(
     return Network(np.array(pairs + chain), np.array(coupling), omega, **options)
 
 
+def signed_layers(
+    n_in: int,
+    n_hidden: int,
+    n_out: int,
+    *,
+    rest: float = 0.0,
+    gain: float = 1.0,
+    skip: bool = False,
+    seed: int | None = 0,
+    **options: Any,
+) -> Network:
+    """Build a layered network for learning: clamped input phases, couplings of both signs, bias fields.
+
+    Couplings are drawn from N(0, gain^2 / m) for a layer fed by m oscillators, so that the pull of a layer on the next
+    does not depend on its width, and bias fields of strength 1 keep every oscillator locked however the
+    couplings cancel. Hidden fields point at random phases U(-pi, pi), so that hidden oscillators respond
+    differently to the same data. Output fields point at ``rest``, with a tenth of the pull of their neighbours: all
+    outputs start near one phase and none is preferred, however many there are.
+
+    Parameters
+    ----------
+    n_in, n_hidden, n_out : int
+        Layer sizes; nodes are numbered in this order. Without hidden oscillators inputs act on the outputs.
+    rest : float
+        The phase at which outputs start; an objective names a good one as ``undecided``.
+    gain : float
+        Scale of the couplings.
+    skip : bool
+        Whether inputs act on the outputs directly, beside the hidden layer.
+    seed : int or None
+        Seed of the random stream.
+    **options
+        Passed on to `Network`, for example ``input_scale=1.0``.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> network = pg.signed_layers(4, 10, 3)
+    >>> network.size, network.n_edges, network.input_mode
+    (17, 70, 'phase')
+    """
+    n_in = whole_number("n_in", n_in, 1, "signed_layers")
+    n_hidden = whole_number("n_hidden", n_hidden, 0, "signed_layers")
+    n_out = whole_number("n_out", n_out, 1, "signed_layers")
+    gain = positive_float("gain", gain, "signed_layers")
+    rng = random_stream(seed, "signed_layers")
+    size = n_in + n_hidden + n_out
+    inputs, hidden, outputs = np.split(np.arange(size), [n_in, n_in + n_hidden])
+    blocks = [(inputs, hidden, gain), (hidden, outputs, 0.1 * gain)]
+    if skip or not n_hidden:
+        blocks.append((inputs, outputs, 0.1 * gain))
+    pairs, couplings = [], []
+    for first, second, scale in blocks:
+        pairs.append(np.stack(np.meshgrid(first, second, indexing="ij"), axis=-1).reshape(-1, 2))
+        couplings.append(scale / math.sqrt(max(first.size, 1)) * rng.standard_normal(first.size * second.size))
+    phase = np.zeros(size)
+    phase[hidden], phase[outputs] = rng.uniform(-np.pi, np.pi, n_hidden), rest
+    strength = np.ones(size)
+    strength[inputs] = 0.0
+    settings = {
+        "inputs": inputs,
+        "outputs": outputs,
+        "field_strength": strength,
+        "field_phase": phase,
+        "input_mode": "phase",
+        "signed": True,
+    }
+    return Network(np.concatenate(pairs), np.concatenate(couplings), np.zeros(size), **{**settings, **options})
+
+
 def random_network(
     n: int,
     *,

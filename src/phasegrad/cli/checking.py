@@ -88,10 +88,12 @@ def bench(
     json: Annotated[Path | None, typer.Option(help="Also write every figure to this JSON file.")] = None,
 ) -> None:
     """Compare speed with the plain way: scipy's fsolve, sample by sample. CPU time, medians, within one run."""
+    from phasegrad.benchmarks.batch import batch
     from phasegrad.benchmarks.foundation import foundation
     from phasegrad.benchmarks.small import small
     from phasegrad.benchmarks.sparse import SIZES, sparse
     from phasegrad.files import write_json
+    from phasegrad.report.batch import batch_table
     from phasegrad.report.console import benchmark_tables
     from phasegrad.report.sparse import draw_growth, sparse_tables
 
@@ -103,9 +105,11 @@ def bench(
         figures = {"small": small(rounds)}
     with console.status("equilibria and gradients ..."):
         figures["foundation"] = foundation()
+    with console.status("a batch of samples on one network ..."):
+        figures["batch"] = batch(rounds)
     with console.status("large sparse networks ..."):
         figures["sparse"] = sparse(tuple(n for n in SIZES if n <= largest))
-    Console().print(benchmark_tables(figures), sparse_tables(figures["sparse"]))
+    Console().print(benchmark_tables(figures), batch_table(figures["batch"]), sparse_tables(figures["sparse"]))
     if plot is not None:
         draw_growth(figures["sparse"], plot)
         typer.echo(f"Wrote {plot}")

@@ -23,7 +23,13 @@ from phasegrad.equilibrium import Equilibrium
 from phasegrad.gradients.result import Gradient, Question, ask
 from phasegrad.interactions import Interaction, OddSeries, Sine
 from phasegrad.network import Network
-from phasegrad.objectives import PhaseTargets
+from phasegrad.objectives import (
+    ClassTargets,
+    CosineCrossEntropy,
+    OutputDifferences,
+    PeriodicDistance,
+    PhaseTargets,
+)
 from phasegrad.solvers.regime import refuse_dense_solve
 
 Array = NDArray[Any]
@@ -169,9 +175,18 @@ def _interaction(interaction: Interaction) -> Callable[[Tensor], Tensor]:
 def _cost(question: Question, b: int, phases: Tensor) -> Tensor:
     torch = _import_torch()
     outputs = phases[torch.tensor(question.nodes)]
-    if type(question.objective) is PhaseTargets:
-        return 0.5 * ((outputs - torch.tensor(question.target[b].copy())) ** 2).sum()
-    slope = -question.objective.force(outputs.detach().numpy(), question.target[b])
+    objective, target = question.objective, torch.tensor(question.target[b].copy())
+    if isinstance(objective, CosineCrossEntropy):
+        return torch.nn.functional.cross_entropy(objective.sharpness * torch.cos(outputs), target)
+    away = outputs - target
+    if isinstance(objective, PeriodicDistance):
+        return (1 - torch.cos(away)).sum()
+    if isinstance(objective, OutputDifferences):
+        pairs = away[:, None] - away[None, :]
+        return (pairs**2).sum() / (4 * len(away))
+    if isinstance(objective, ClassTargets | PhaseTargets):
+        return 0.5 * (away**2).sum()
+    slope = -objective.force(outputs.detach().numpy(), question.target[b])
     return (outputs * torch.tensor(slope)).sum()
 
 

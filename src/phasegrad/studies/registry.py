@@ -19,6 +19,7 @@ from phasegrad.studies import (
     modulation,
     outside,
     parameter_matched,
+    peers,
     spectral,
     sweep,
     theorem,
@@ -45,6 +46,7 @@ STUDIES: tuple[Study, ...] = tuple(
         generalisation,
         baselines,
         which_parameter,
+        peers,
         outside,
     )
 )

@@ -122,10 +122,12 @@ def _assess(results: Mapping[str, Any]) -> Outcome:
         "couplings and as many of both, and a dashed line for logistic regression.",
         {
             "sizes": [hidden + 4 for hidden in HIDDEN],
+            "paper": PAPER + 4,
             "panels": [
                 {
                     "title": name,
                     "arms": {mode: [means[mode, task, hidden] for hidden in HIDDEN] for mode in MATCHED},
+                    "whole": {mode: means[mode, task, PAPER] for mode in ("coupling", "both")},
                     "logistic": summary.mean(results[f"logistic_{task}"]),
                 }
                 for task, name in TASKS.items()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from phasegrad.datasets import Dataset
 from phasegrad.interactions import Sine
 from phasegrad.network import Network
-from phasegrad.objectives import PaperPair
+from phasegrad.objectives import ClassObjective, NearestTarget, PaperPair
 from phasegrad.training.engine import Rates, Tallies
 from phasegrad.training.protocol import GRADIENTS, Protocol
 from phasegrad.validation import FloatArray
@@ -21,9 +21,10 @@ from phasegrad.validation import FloatArray
 Array = NDArray[Any]
 
 
-def fits_lanes(network: Network) -> bool:
-    """Whether the kernel knows this kind of network: sine coupling, reciprocal, pinned, inputs as frequencies."""
-    return type(network.interaction) is Sine and network.reciprocal and network.pinned and len(network.outputs) > 0
+def fits_lanes(network: Network, objective: ClassObjective) -> bool:
+    """Whether the kernel knows this kind: sine coupling, reciprocal, pinned, inputs as frequencies, quadratic cost."""
+    known = type(network.interaction) is Sine and type(objective) in (PaperPair, NearestTarget)
+    return known and network.reciprocal and network.pinned and len(network.outputs) > 0
 
 
 def processors() -> int:

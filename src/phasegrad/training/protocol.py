@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from phasegrad.objectives import ClassTargets, PaperPair
+from phasegrad.objectives import ClassObjective, PaperPair
 from phasegrad.validation import choice, positive_float, whole_number
 
 LEARN = ("omega", "coupling", "both")
@@ -29,8 +29,8 @@ class Protocol:
         Step per gradient, of frequencies and of couplings (the same if left out).
     beta : float
         The nudge.
-    objective : ClassTargets
-        Cost and decision: `PaperPair` or `NearestTarget`.
+    objective : ClassObjective
+        Cost and decision: `PaperPair`, `NearestTarget` or another objective for classes.
     clip : float
         Largest gradient of one parameter.
     omega_bounds, coupling_bounds : (float, float)
@@ -58,7 +58,7 @@ class Protocol:
     learning_rate: float = 0.001
     coupling_rate: float | None = None
     beta: float = 0.1
-    objective: ClassTargets = field(default_factory=PaperPair)
+    objective: ClassObjective = field(default_factory=PaperPair)
     clip: float = 2.0
     omega_bounds: tuple[float, float] = (-3.0, 3.0)
     coupling_bounds: tuple[float, float] = (0.01, 8.0)
@@ -81,9 +81,10 @@ class Protocol:
             positive_float(name, getattr(self, name), owner)
         if self.coupling_rate is not None:
             positive_float("coupling_rate", self.coupling_rate, owner)
-        if not isinstance(self.objective, ClassTargets):
+        if not isinstance(self.objective, ClassObjective):
             raise TypeError(
-                f"The 'objective' of {owner} must be PaperPair() or NearestTarget(). Got {self.objective!r}."
+                f"The 'objective' of {owner} must be an objective for classes, such as NearestTarget(). "
+                f"Got {self.objective!r}."
             )
         for name in ("omega_bounds", "coupling_bounds"):
             low, high = getattr(self, name)

@@ -161,7 +161,7 @@ def train_many(
     streams = _streams(count, seeds, state)
     if threads is not None:
         whole_number("threads", threads, 1, "train_many")
-    runner = _engine(engine, nets)(nets, sets, plan, rates, phases, threads)
+    runner = _engine(engine, nets, plan)(nets, sets, plan, rates, phases, threads)
     return _run(runner, nets, sets, plan, streams, (first, last), progress, condition)
 
 
@@ -322,13 +322,13 @@ def _streams(count: int, seeds: Sequence[int | None] | None, state: TrainingStat
     return streams
 
 
-def _engine(name: str, nets: list[Network]) -> type[LaneEngine] | type[GenericEngine]:
+def _engine(name: str, nets: list[Network], plan: Protocol) -> type[LaneEngine] | type[GenericEngine]:
     choice("engine", name, ("auto", "lanes", "generic"), "train")
-    fits = fits_lanes(nets[0])
+    fits = fits_lanes(nets[0], plan.objective)
     if name == "lanes" and not fits:
         raise ValueError(
-            "The lanes train reciprocal, sine-coupled networks with a pinned reference and inputs as frequencies. "
-            "Use engine='generic' for this one."
+            "The lanes train reciprocal, sine-coupled networks with a pinned reference and inputs as frequencies, "
+            "for PaperPair and NearestTarget. Use engine='generic' for this one."
         )
     return LaneEngine if fits and name != "generic" else GenericEngine
 

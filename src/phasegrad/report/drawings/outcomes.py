@@ -216,7 +216,8 @@ def _small_multiples(count: int, height: float, **options: Any) -> tuple[Figure,
 def which_parameter(data: Mapping[str, Any]) -> Figure:
     """Draw the mean accuracy of arms of equal parameter count against the size of the network.
 
-    ``sizes``; ``panels``, each with title, logistic, and arms (omega, coupling_matched, both_matched): a mean per size.
+    ``sizes``; ``panels``, each with title, logistic, and arms (omega, coupling_matched, both_matched): a mean per size;
+    ``whole``: means with all couplings and with everything at the size ``paper``.
     """
     figure, axes = panels(WIDE, 2.8, 1, len(data["panels"]), sharey=True)
     words = {"omega": "all frequencies", "coupling_matched": "as many couplings", "both_matched": "as many of both"}
@@ -228,6 +229,10 @@ def which_parameter(data: Mapping[str, Any]) -> Figure:
                 "markeredgewidth": 0.5,
             }
             place.plot(data["sizes"], _percent(means), marker="o", label=words[name], **look)
+        for name, mean in panel["whole"].items():
+            words_of = {"coupling": "all couplings", "both": "everything"}[name]
+            look = {"color": COLOURS[name], "markeredgecolor": "black", "markeredgewidth": 0.5, "linestyle": "none"}
+            place.plot([data["paper"]], [100 * mean], marker="*", markersize=9, label=words_of, **look)
         level = 100 * panel["logistic"]
         place.axhline(level, color=COLOURS["logistic"], linewidth=1, linestyle="--", label="logistic regression")
         accuracy_axis(place)
@@ -235,5 +240,5 @@ def which_parameter(data: Mapping[str, Any]) -> Figure:
         place.set_xticks(data["sizes"])
         place.set_xlabel("oscillators")
         letter(place, mark, panel["title"])
-    share_legend(figure, axes[0])
+    share_legend(figure, axes[0], 3)
     return figure

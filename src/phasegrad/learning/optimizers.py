@@ -1,0 +1,136 @@
+r"""Optimisers and schedules: from the mean gradient of a mini-batch to a step of every parameter.
+
+Each is a frozen value of its own settings. What an optimiser remembers between steps is a `Memory` of plain arrays, so
+that training can stop, be stored and go on.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phasegrad.validation import float_between, positive_float, whole_number
+
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """How many steps were taken, and one or two moments of the gradient by every parameter."""
+
+    steps: int
+    first: Arrays
+    second: Arrays
+
+
+class Optimizer(ABC):
+    """Turns gradients into steps."""
+
+    def start(self, parameters: Mapping[str, NDArray[Any]]) -> Memory:
+        """Return the memory before the first step."""
+        zeros = {name: np.zeros_like(values) for name, values in parameters.items()}
+        return Memory(0, zeros, {name: values.copy() for name, values in zeros.items()})
+
+    @abstractmethod
+    def step(self, memory: Memory, gradients: Mapping[str, NDArray[Any]], rate: float) -> tuple[Arrays, Memory]:
+        """Return what to add to every parameter, and the memory after it."""
+
+
+@dataclass(frozen=True)
+class Momentum(Optimizer):
+    """Stochastic gradient descent with momentum: v = momentum v - rate g; 0 is plain descent."""
+
+    momentum: float = 0.9
+
+    def __post_init__(self) -> None:
+        float_between("momentum", self.momentum, 0, 1 - 1e-9, "Momentum")
+
+    def step(self, memory: Memory, gradients: Mapping[str, NDArray[Any]], rate: float) -> tuple[Arrays, Memory]:
+        """Return what to add to every parameter, and the memory after it."""
+        steps = {name: self.momentum * memory.first[name] - rate * slope for name, slope in gradients.items()}
+        return steps, Memory(memory.steps + 1, steps, memory.second)
+
+
+@dataclass(frozen=True)
+class Adam(Optimizer):
+    """Adam (Kingma and Ba 2015): steps of about ``rate``, whatever the scale of the gradient."""
+
+    first: float = 0.9
+    second: float = 0.999
+    epsilon: float = 1e-8
+
+    def __post_init__(self) -> None:
+        float_between("first", self.first, 0, 1 - 1e-9, "Adam")
+        float_between("second", self.second, 0, 1 - 1e-9, "Adam")
+        positive_float("epsilon", self.epsilon, "Adam")
+
+    def step(self, memory: Memory, gradients: Mapping[str, NDArray[Any]], rate: float) -> tuple[Arrays, Memory]:
+        """Return what to add to every parameter, and the memory after it."""
+        count = memory.steps + 1
+        means: Arrays = {}
+        squares: Arrays = {}
+        steps: Arrays = {}
+        for name, slope in gradients.items():
+            means[name] = self.first * memory.first[name] + (1 - self.first) * slope
+            squares[name] = self.second * memory.second[name] + (1 - self.second) * slope**2
+            scale = np.sqrt(squares[name] / (1 - self.second**count)) + self.epsilon
+            steps[name] = -rate * means[name] / (1 - self.first**count) / scale
+        return steps, Memory(count, means, squares)
+
+
+class Schedule(ABC):
+    """How the learning rate changes in the course of training."""
+
+    @abstractmethod
+    def factor(self, progress: float) -> float:
+        """Return what the learning rate is multiplied by after a share ``progress`` of all epochs, 0 to 1."""
+
+
+@dataclass(frozen=True)
+class Constant(Schedule):
+    """The learning rate stays as it is."""
+
+    def factor(self, progress: float) -> float:
+        """Return 1."""
+        del progress
+        return 1.0
+
+
+@dataclass(frozen=True)
+class Cosine(Schedule):
+    """Half a cosine from 1 down to ``final``."""
+
+    final: float = 0.0
+
+    def __post_init__(self) -> None:
+        float_between("final", self.final, 0, 1, "Cosine")
+
+    def factor(self, progress: float) -> float:
+        """Return the half cosine."""
+        return self.final + (1 - self.final) * 0.5 * (1 + math.cos(math.pi * min(max(progress, 0.0), 1.0)))
+
+
+@dataclass(frozen=True)
+class Staircase(Schedule):
+    """Multiplied by ``ratio`` at the end of each of ``stairs`` equal parts of the training but the last."""
+
+    ratio: float = 0.3
+    stairs: int = 3
+
+    def __post_init__(self) -> None:
+        float_between("ratio", self.ratio, 0, 1, "Staircase")
+        whole_number("stairs", self.stairs, 1, "Staircase")
+
+    def factor(self, progress: float) -> float:
+        """Return ratio to the power of the stairs gone down."""
+        return float(self.ratio ** min(int(progress * self.stairs), self.stairs - 1))
+
+
+OPTIMIZERS: dict[str, Optimizer] = {"adam": Adam(), "momentum": Momentum(), "sgd": Momentum(0.0)}
+SCHEDULES: dict[str, Schedule] = {"constant": Constant(), "cosine": Cosine(), "staircase": Staircase()}

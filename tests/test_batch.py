@@ -1,0 +1,195 @@
+"""The batch engine against the solvers that take one sample at a time, and against its own equations."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from random_networks import make_network
+
+import phasegrad as pg
+from phasegrad.benchmarks.batch import batch
+from phasegrad.dynamics import build_system
+from phasegrad.solvers.batch import BatchNewton, align
+from phasegrad.solvers.dense import DenseSystem
+from phasegrad.stability import surely_stable
+
+
+def signed_layers(seed: int = 0, *, omega: float = 0.0) -> pg.Network:
+    """Clamped inputs, a hidden layer, three outputs, couplings of both signs and bias fields."""
+    rng = np.random.default_rng(seed)
+    sizes = (4, 12, 3)
+    inputs, hidden, outputs = np.split(np.arange(19), np.cumsum(sizes)[:-1])
+    edges = [(i, h) for i in inputs for h in hidden] + [(h, o) for h in hidden for o in outputs]
+    return pg.Network(
+        edges,
+        rng.standard_normal(len(edges)),
+        omega * rng.standard_normal(19),
+        field_strength=rng.standard_normal(19),
+        field_phase=rng.uniform(-1, 1, 19),
+        inputs=inputs,
+        outputs=outputs,
+        input_mode="phase",
+        signed=True,
+    )
+
+
+CASES = {
+    "paper": (pg.layered(3, 8, 2, seed=1), 3),
+    "signed layers": (signed_layers(), 4),
+    "signed layers that turn": (signed_layers(1, omega=0.05), 4),
+    "dense": (make_network(20, 3, kind="driven").replace(interaction=pg.Sine()), 1),
+    "field": (make_network(15, 2, kind="field").replace(interaction=pg.Sine()), 0),
+    "odd series": (make_network(9, 4, kind="driven").replace(interaction=pg.OddSeries((1.0, 0.2))), 1),
+    "non-reciprocal": (make_network(9, 4, kind="non-reciprocal"), 0),
+}
+
+
+def samples(width: int, count: int = 30, seed: int = 0):
+    return np.random.default_rng(seed).uniform(-1, 1, (count, width)) if width else None
+
+
+def dense_of(network, inputs, nudge=None):
+    system, _ = build_system(network, inputs, nudge)
+    return system, DenseSystem.of(system)
+
+
+@pytest.mark.parametrize("name", ["paper", "signed layers", "dense", "field"])
+@pytest.mark.parametrize("nudged", [False, True])
+def test_matrix_products_give_the_forces_energies_and_laplacians_of_the_edges(name, nudged):
+    network, width = CASES[name]
+    inputs = samples(width, 5)
+    nudge = pg.Nudge(pg.CosineCrossEntropy(), 1, 0.3) if nudged else None
+    system, dense = dense_of(network, inputs, nudge)
+    rng = np.random.default_rng(1)
+    phases = system.place(rng.uniform(-3, 3, (system.batch, network.size)))
+    state = dense.state(phases[:, network.free])
+    np.testing.assert_allclose(dense.force(state), system.force(phases)[:, network.free], atol=1e-12)
+    matrices = system.laplacian(phases)
+    vectors = rng.standard_normal((system.batch, network.free.size))
+    products = np.einsum("bij,bj->bi", matrices, vectors)
+    np.testing.assert_allclose(dense.product(state, dense.diagonal(state), vectors), products, atol=1e-12)
+    # Energies differ by what does not move: couplings among held oscillators, and omega at them.
+    other = system.place(rng.uniform(-3, 3, (system.batch, network.size)))
+    change = dense.energy(dense.state(other[:, network.free])) - dense.energy(state)
+    np.testing.assert_allclose(change, system.energy(other) - system.energy(phases), atol=1e-11)
+
+
+@pytest.mark.parametrize("nudged", [False, True])
+@given(seed=st.integers(0, 1000), floor=st.floats(-2, 2))
+def test_elimination_solves_and_judges_as_eigenvalues_do(nudged, seed, floor):
+    network = signed_layers(seed)
+    nudge = pg.Nudge(pg.OutputDifferences(), 2, 0.4) if nudged else None
+    system, dense = dense_of(network, samples(4, 6, seed), nudge)
+    phases = system.place(np.random.default_rng(seed).uniform(-1, 1, (6, network.size)))
+    state = dense.state(align(dense, phases[:, network.free], 10))
+    phases[:, network.free] = state.phases
+    matrices = system.laplacian(phases)
+    lowest = np.linalg.eigvalsh(matrices)[:, 0]
+    clear = np.abs(lowest - floor) > 1e-9
+    np.testing.assert_array_equal(dense.exceeds(state, floor)[clear], (lowest > floor)[clear])
+    right = np.random.default_rng(seed).standard_normal((6, network.free.size))
+    solution, positive = dense.solve(state, right)
+    np.testing.assert_array_equal(positive, lowest > 0)
+    back = np.einsum("bij,bj->bi", matrices, solution)[positive]
+    np.testing.assert_allclose(back, right[positive], atol=1e-8 * (1 + 1 / max(lowest[positive].min(initial=1), 1e-3)))
+
+
+@pytest.mark.parametrize("omega", [0.0, 0.05])
+def test_alignment_never_raises_the_energy_and_comes_to_rest(omega):
+    network = signed_layers(3, omega=omega)
+    _, dense = dense_of(network, samples(4, 40))
+    phases = np.random.default_rng(0).uniform(-3, 3, (40, network.free.size))
+    before = dense.energy(dense.state(phases))
+    for _ in range(8):
+        phases = align(dense, phases, 1)
+        after = dense.energy(dense.state(phases))
+        if omega == 0:  # with frequencies a full turn changes the energy, and phases come back wrapped
+            assert np.all(after <= before + 1e-12)
+        before = after
+    rest = align(dense, phases, 300)
+    assert np.median(np.max(np.abs(dense.force(dense.state(rest))), axis=1)) < 0.05
+
+
+@pytest.mark.parametrize("name", list(CASES))
+@pytest.mark.parametrize("nudged", [False, True])
+def test_the_batch_solver_finds_certified_equilibria_of_every_kind_of_network(name, nudged):
+    network, width = CASES[name]
+    inputs = samples(width)
+    free = pg.find_equilibrium(network, inputs, solver="batch")
+    assert np.all(free.stable)
+    batch = free
+    nudge = pg.Nudge(pg.PhaseTargets(), np.full(len(network.outputs), 0.2), 0.05)
+    if nudged:
+        batch = pg.find_equilibrium(network, inputs, nudge=nudge, start=free.phases, solver="batch")
+    one = pg.find_equilibrium(
+        network, inputs, nudge=nudge if nudged else None, start=batch.phases, solver="newton", eigenvalue=True
+    )
+    np.testing.assert_allclose(batch.phases, one.phases, atol=1e-9)
+    np.testing.assert_allclose(batch.largest_angle, one.largest_angle, atol=1e-9)
+    np.testing.assert_allclose(batch.reference_torque, one.reference_torque, atol=1e-9)
+    assert np.all(one.smallest_eigenvalue > 0)
+    assert np.all(batch.stable)
+    assert np.max(batch.residual) < 1e-11
+
+
+def test_from_zero_it_finds_what_guarded_newton_finds_where_there_is_one_state():
+    network = pg.layered(3, 8, 2, seed=1)
+    inputs = samples(3, 50)
+    one, batch = (pg.find_equilibrium(network, inputs, solver=solver) for solver in ("newton", "batch"))
+    np.testing.assert_allclose(batch.phases, one.phases, atol=1e-10)
+
+
+def test_a_sample_that_cannot_lock_is_said_and_leaves_the_others_alone():
+    network = pg.layered(2, 4, 2, seed=3)
+    inputs = np.array([[0.5, -0.5], [400.0, -400.0], [0.1, 0.9]])
+    found = pg.find_equilibrium(network, inputs, solver="batch")
+    assert [status.name for status in found.status] == ["STABLE", "CANNOT_LOCK", "STABLE"]
+    good = pg.find_equilibrium(network, inputs[[0, 2]], solver="newton")
+    np.testing.assert_allclose(found.phases[[0, 2]], good.phases, atol=1e-11)
+
+
+def test_samples_the_batch_cannot_settle_are_handed_on():
+    """One step is too few for Newton: the fallback must finish, and without it the residual must say so."""
+    network = pg.layered(3, 8, 2, seed=1).replace(input_scale=9.0)
+    inputs = samples(3)
+    handed_on = pg.find_equilibrium(network, inputs, solver=BatchNewton(max_steps=1))
+    assert np.all(handed_on.stable)
+    alone = pg.find_equilibrium(network, inputs, solver=BatchNewton(max_steps=1, fallback=False))
+    assert not np.any(alone.converged)
+
+
+@given(st.sampled_from(["plain", "field", "driven"]), st.integers(0, 1000), st.floats(0, 2))
+def test_what_the_angle_bound_proves_stable_is_stable(kind, seed, spread):
+    network = make_network(7, seed, kind=kind, spread=0.3).replace(interaction=pg.Sine())
+    inputs = samples(len(network.inputs), 6) if network.inputs else None
+    system, _ = build_system(network, inputs, pg.Nudge(pg.PhaseTargets(), [0.3, 0.4], 0.2) if seed % 2 else None)
+    system = system.take(np.arange(6) % system.batch)
+    phases = system.place(np.random.default_rng(seed).uniform(-spread, spread, (6, 7)))
+    proven = surely_stable(system, phases)
+    lowest = np.linalg.eigvalsh(system.laplacian(phases))[:, 0]
+    assert np.all(lowest[proven] > 0)
+    if spread < 0.5:
+        assert np.all(proven)
+
+
+@pytest.mark.parametrize(("option", "value"), [("max_steps", 0), ("sweeps", -1), ("max_turn", 0.0)])
+def test_wrong_settings_are_refused(option, value):
+    with pytest.raises(ValueError, match=f"'{option}' parameter of BatchNewton"):
+        BatchNewton(**{option: value})
+
+
+def test_colours_are_groups_without_edges_and_keep_outputs_apart():
+    for network in (pg.layered(3, 6, 2), pg.complete(5), pg.grid(4, 4, outputs=[15]), signed_layers()):
+        assert sorted(np.concatenate(network.colours).tolist()) == list(range(network.free.size))
+        for group in network.colours:
+            members = network.free[group]
+            assert not np.any(np.all(np.isin(network.edges, members), axis=1))
+            assert np.isin(members, network.outputs).all() or not np.isin(members, network.outputs).any()
+
+
+@pytest.mark.slow
+def test_the_batch_engine_keeps_its_promised_ratios():
+    """CPU time within one run; the plain way alone takes seconds per sample."""
+    figures = batch(rounds=3)
+    assert figures["ratio_plain"] >= 300
+    assert figures["ratio_lapack"] >= 10
