@@ -21,7 +21,7 @@ from phasegrad.solvers import BatchNewton, GradientFlow, GuardedNewton, Progress
 from phasegrad.solvers.contract import residual
 from phasegrad.solvers.linear import on_one_blas_thread
 from phasegrad.solvers.regime import is_sparse, refuse_dense_solve
-from phasegrad.stability import stability
+from phasegrad.stability import largest_angles, stability
 from phasegrad.validation import (
     BoolArray,
     FloatArray,
@@ -261,8 +261,10 @@ def _certify(
     converged = (solution.residual <= limits) & (blocking < 0)
     # Stability is a property of real dynamics: a complex state is judged at its real part, without the nudge.
     judged = system.replace(pull=None) if system.is_complex else system
+    angles = largest_angles(system, phases.real)
     rows = np.flatnonzero(converged) if is_sparse(judged) else np.arange(system.batch)
-    certificate = stability(judged.take(rows), phases[rows].real, eigenvalue=eigenvalue)
+    part = judged if rows.size == system.batch else judged.take(rows)
+    certificate = stability(part, phases[rows].real, angles=angles[rows], eigenvalue=eigenvalue)
     stable = np.zeros(system.batch, dtype=bool)
     smallest, error = np.full((2, system.batch), np.nan)
     stable[rows], smallest[rows], error[rows] = certificate.stable, certificate.smallest, certificate.error
@@ -280,7 +282,7 @@ def _certify(
         status=shaped(status),
         residual=shaped(solution.residual),
         stable=shaped(converged & stable),
-        largest_angle=shaped(_largest_angles(system, phases.real)),
+        largest_angle=shaped(angles),
         steps=shaped(solution.steps),
         blocking=shaped(blocking),
         reference_torque=shaped(np.max(torque, axis=1, initial=0.0)),
@@ -288,13 +290,6 @@ def _certify(
         inputs=inputs if inputs is None else frozen_array(inputs),
         eigenvalue_error=shaped(error) if eigenvalue else None,
     )
-
-
-def _largest_angles(system: System, phases: Array) -> FloatArray:
-    angles = np.abs(system.angles(phases))
-    if np.max(angles, initial=0.0) > np.pi:
-        angles = np.abs(wrapped(angles))
-    return np.asarray(np.max(angles, axis=1, initial=0.0))
 
 
 def _with_start(

@@ -50,13 +50,18 @@ class Stability:
     error: FloatArray
 
 
-def stability(system: System, phases: Array, *, eigenvalue: bool = False) -> Stability:
-    """Certify the states ``phases`` (B, N), real; smallest eigenvalues are NaN where they were not needed."""
+def stability(
+    system: System, phases: Array, *, angles: FloatArray | None = None, eigenvalue: bool = False
+) -> Stability:
+    """Certify the states ``phases`` (B, N), real; smallest eigenvalues are NaN where they were not needed.
+
+    ``angles`` (B,) are the `largest_angles`, where the caller has them already.
+    """
     batch = system.batch
     result = Stability(np.zeros(batch, dtype=bool), np.full(batch, np.nan), np.full(batch, np.nan))
     sparsely = is_sparse(system) and system.network.free.size > DENSE_CERTIFICATE
     if not sparsely and not eigenvalue:
-        result.stable[:] = surely_stable(system, phases)
+        result.stable[:] = surely_stable(system, phases, angles)
     left = np.flatnonzero(~result.stable)
     parts = [slice(b, b + 1) for b in range(left.size)] if sparsely else chunks(left.size, system.network.free.size)
     for part in parts:
@@ -81,7 +86,15 @@ def meets_angle_condition(system: System, phases: Array) -> BoolArray:
     return np.asarray(positive, dtype=bool)
 
 
-def surely_stable(system: System, phases: Array) -> BoolArray:
+def largest_angles(system: System, phases: Array) -> FloatArray:
+    """Return the largest angle across an edge of every sample, (B,)."""
+    angles = np.abs(system.angles(phases))
+    if np.max(angles, initial=0.0) > np.pi:
+        angles = np.abs(wrapped(angles))
+    return np.asarray(np.max(angles, axis=1, initial=0.0))
+
+
+def surely_stable(system: System, phases: Array, angles: FloatArray | None = None) -> BoolArray:
     """Return samples that a bound proves stable, (B,), without a factorisation of their own.
 
     With couplings and fields of one sign and every angle below a < pi/2, each weight K cos(angle) is at least cos(a) K.
@@ -93,7 +106,7 @@ def surely_stable(system: System, phases: Array) -> BoolArray:
     strengths = [system.coupling] if system.field_strength is None else [system.coupling, system.field_strength]
     if not DenseSystem.fits(system) or system.batch < 2 or any(np.any(values < 0) for values in strengths):
         return none
-    widest = np.max(np.abs(wrapped(system.angles(phases))), axis=1, initial=0.0)
+    widest = largest_angles(system, phases) if angles is None else angles
     if system.field_strength is not None:
         assert system.field_phase is not None
         widest = np.maximum(widest, np.max(np.abs(wrapped(system.field_phase - phases)), axis=1, initial=0.0))

@@ -34,6 +34,7 @@ Array = NDArray[Any]
 
 GRADIENTS = ("centred", "two_phase", "adjoint")
 _TOLERANCE = 1e-7
+_STRAGGLERS = 0.25
 _FREE = BatchNewton(fallback=False)
 _NUDGED = BatchNewton(follow=True, fallback=False)
 
@@ -84,11 +85,19 @@ def batch_system(network: Network, parameters: Mapping[str, FloatArray], inputs:
 def settle_batch(system: System, floor: float, start: FloatArray | None = None) -> Settled:
     """Settle every sample from phase zero, or from ``start`` (B, n), and say which end up locked.
 
-    Locked means: the force vanishes and every eigenvalue of the reduced Laplacian is above ``floor``.
+    Locked means: the force vanishes and every eigenvalue of the reduced Laplacian is above ``floor``. Single
+    samples that the matrix products leave unsettled are not locked, and the caller counts them. Where from zero a
+    quarter of a batch or more is left, as on lattices, the method and not the samples is at fault, and guarded Newton
+    takes them one by one. A start is a state to stay with: the state of another branch would not do.
     """
     dense = DenseSystem.of(system)
     first = np.zeros_like(dense.omega) if start is None else start
     phases, left, _ = _FREE.settle(dense, first, np.full(dense.batch, _TOLERANCE))
+    lost = np.flatnonzero(~(left <= _TOLERANCE))
+    if lost.size > _STRAGGLERS * dense.batch and start is None:
+        part = system.take(lost)
+        again = _FREE.descend.solve(part, full_phases(part, first[lost]), np.full(lost.size, _TOLERANCE))
+        phases[lost], left[lost] = np.take(again.phases, system.network.free, axis=1), again.residual
     locked = left <= _TOLERANCE
     locked[locked] = _margin_above(system, dense, phases, floor, np.flatnonzero(locked))
     return Settled(system, dense, phases, locked)
