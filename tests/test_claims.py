@@ -55,8 +55,7 @@ class TestRegistry:
             assert piece.arguments.get("seeds", 0) <= 3
             json.dumps(piece.arguments)
             assert piece.weight > 0
-        all_seeds = study.plan(None)
-        assert list(all_seeds) == list(study.plan(3))
+        assert set(study.plan(3)) <= set(study.plan(None))
 
     def test_the_same_work_is_one_piece_in_every_study_that_needs_it(self):
         pieces = [piece for study in STUDIES for piece in study.plan(None).values()]
