@@ -390,3 +390,17 @@ def test_train_as_classifier_shows_draws_saves_and_predicts(task, tmp_path):
     raw = data.scaling.low + (data.x_test + 1) / 2 * (data.scaling.high - data.scaling.low)
     accuracy = (model.predict(raw).labels == data.y_test).mean()
     assert accuracy == pytest.approx(runs[seed]["test_accuracy"])
+
+
+def test_ctrl_c_keeps_the_classifiers_trained_so_far(tmp_path):
+    out = tmp_path / "out.json"
+    words = ("train", "digits", "--hidden", "5", "--epochs", "100000", "--seeds", "0:3", "--json", str(out))
+    command = [sys.executable, "-m", "phasegrad", *words]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    while psutil.Process(process.pid).cpu_times().user < 6:  # starting takes two or three
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=120)
+    assert process.returncode == 130, error
+    assert "Stopped after 1 of 3 classifiers" in error
+    assert len(json.loads(out.read_text())["runs"]) == 1

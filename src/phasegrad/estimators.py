@@ -184,7 +184,7 @@ class OscillatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             self._train(data, labels, weights, self._recipe(), None)
             if not best or self.history_.train_loss[-1] < best["history_"].train_loss[-1]:
                 best = dict(vars(self))
-            if self.history_.train_accuracy[-1] == 1:
+            if self.history_.train_accuracy[-1] == 1 or (self.learned_ is not None and self.learned_.interrupted):
                 break
         self.__dict__.update(best)
         return self

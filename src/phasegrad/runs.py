@@ -118,6 +118,11 @@ class ClassifierRun:
         accuracy = float(np.mean(predicted == data.y_test))
         return cls(seed, data, classifier, untrained, accuracy, predicted, phases, int(np.sum(~state.stable)))
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether training was stopped from outside."""
+        return self.classifier.learned_ is not None and self.classifier.learned_.interrupted
+
     def confusion(self) -> IntArray:
         """Return how many test samples of each class (rows) were given each class (columns)."""
         count = self.data.n_classes

@@ -17,19 +17,20 @@ if TYPE_CHECKING:
     from phasegrad.runs import Runs
 
 
+_METHOD_HELP = (
+    "paper: its protocol, sample by sample; classifier: OscillatorClassifier, in mini-batches (default: paper where it "
+    "has the task)."
+)
+_PLOT_HELP = "Classifier: draw confusion matrix, learning curve and output phases here (svg, png, pdf)."
+
+
 def train(
     task: Annotated[
         str, typer.Argument(help="What to learn: vowels, fm, xor; or digits, iris, wine, breast_cancer, as classifier.")
     ],
     vowels: Annotated[str, typer.Option(help="Vowels to tell apart, such as a,i or o,u or ae,er,uh.")] = "a,i",
     seeds: Annotated[str, typer.Option(help="Seeds: one (3), a list (0,2,5) or a range (0:100).")] = "0",
-    method: Annotated[
-        str | None,
-        typer.Option(
-            help="paper: its protocol, sample by sample; classifier: OscillatorClassifier, in mini-batches "
-            "(default: paper where it has the task)."
-        ),
-    ] = None,
+    method: Annotated[str | None, typer.Option(help=_METHOD_HELP)] = None,
     hidden: Annotated[int | None, typer.Option(min=1, help="Hidden oscillators (default: 5; classifier 50).")] = None,
     learn: Annotated[
         str | None,
@@ -64,10 +65,7 @@ def train(
         Path | None, typer.Option(help="Write the model here; of many seeds the best on its training part.")
     ] = None,
     json: Annotated[Path | None, typer.Option(help="Also write every run to this JSON file.")] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(help="Classifier: draw confusion matrix, learning curve and output phases here (svg, png, pdf)."),
-    ] = None,
+    plot: Annotated[Path | None, typer.Option(help=_PLOT_HELP)] = None,
     shifts: Annotated[
         bool, typer.Option(help="Digits: also train on every image moved by one pixel each way.")
     ] = False,
@@ -168,11 +166,19 @@ def _train_classifiers(
 
     if "learn" in options:
         options = {**options, "learn": tuple(options["learn"].split(","))}
-    runs = []
-    with Console(stderr=True).status(f"training {len(seeds)} classifiers ...") as status:
-        for seed in seeds:
-            runs.append(ClassifierRun.fit(load_task(task, seed, **load), seed, **options))
-            status.update(f"{len(runs)} of {len(seeds)} classifiers, the last at {runs[-1].test_accuracy:.1%}")
+    runs: list[ClassifierRun] = []
+    try:
+        with Console(stderr=True).status(f"training {len(seeds)} classifiers ...") as status:
+            for seed in seeds:
+                runs.append(ClassifierRun.fit(load_task(task, seed, **load), seed, **options))
+                if runs[-1].interrupted:
+                    break
+                status.update(f"{len(runs)} of {len(seeds)} classifiers, the last at {runs[-1].test_accuracy:.1%}")
+    except KeyboardInterrupt:
+        pass
+    if not runs:
+        typer.echo("Stopped before the first epoch; nothing was written.", err=True)
+        raise typer.Exit(130)
     Console().print(classifier_table(runs))
     best = max(runs, key=lambda run: run.classifier.history_.train_accuracy[-1])
     if save is not None:
@@ -184,6 +190,10 @@ def _train_classifiers(
     if json is not None:
         write_json(json, {"task": task, "runs": [run.as_dict() for run in runs]})
         typer.echo(f"Wrote {json}")
+    if len(runs) < len(seeds) or runs[-1].interrupted:
+        last = f"the last of them for {runs[-1].classifier.n_iter_} epochs"
+        typer.echo(f"Stopped after {len(runs)} of {len(seeds)} classifiers, {last}; all above is of these.", err=True)
+        raise typer.Exit(130)
 
 
 def predict(
