@@ -237,7 +237,7 @@ class Network:
     @cached_property
     def outer_edges(self) -> IntArray:
         """Numbers of the edges that end at a held node."""
-        return np.setdiff1d(np.arange(self.n_edges), self.inner_edges)
+        return np.flatnonzero(np.any(self.position[self.edges] < 0, axis=1))
 
     @cached_property
     def colours(self) -> tuple[IntArray, ...]:
