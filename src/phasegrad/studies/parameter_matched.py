@@ -12,7 +12,7 @@ from phasegrad.studies.arms import Arm
 from phasegrad.studies.baselines import logistic_piece
 from phasegrad.studies.finding import published
 from phasegrad.studies.piece import Piece
-from phasegrad.studies.study import Claim, Judgement, Outcome, Study, Table
+from phasegrad.studies.study import Claim, Judgement, Outcome, Study
 
 ARMS = {
     "omega": Arm(loop="matched"),
@@ -47,7 +47,9 @@ def _assess(results: Mapping[str, Any]) -> Outcome:
     note = "Success: final running training accuracy above 60 %. The stored frequency arm was made with the edge leak, "
     note += "the coupling arms without."
     table = summary.table("parameter-matched", "Parameter-matched control, /a i/, 200 epochs", rows, note)
-    return Outcome(judgements, [table, _tests(results)], [], dict(results) | {"identical": same})
+    title = "7 frequencies against 7 couplings, as described"
+    comparison = summary.comparison("parameter-matched-tests", title, results["omega"], results["coupling_7"])
+    return Outcome(judgements, [table, comparison], [], dict(results) | {"identical": same})
 
 
 def _headline(results: Mapping[str, Any], same: Mapping[str, tuple[int, int]]) -> Judgement:
@@ -110,21 +112,6 @@ def _head_to_head(results: Mapping[str, Any]) -> Judgement:
         test.p if np.isfinite(test.p) else None,
         f"Training frequencies moves {up} seeds up and {down} down.",
     )
-
-
-def _tests(results: Mapping[str, Any]) -> Table:
-    omega, seven = results["omega"], results["coupling_7"]
-    both = summary.succeeded(omega, "train") & summary.succeeded(seven, "train")
-    pairs = [np.array(figures["test"])[both] for figures in (omega, seven)]
-    tests = {
-        "all seeds: Welch": statistics.welch(omega["test"], seven["test"]),
-        "all seeds: Wilcoxon, paired by seed": statistics.wilcoxon(omega["test"], seven["test"]),
-        "converged seeds only: Welch": statistics.welch(
-            summary.of_successes(omega, "train"), summary.of_successes(seven, "train")
-        ),
-        f"the {int(both.sum())} seeds converged in both arms: paired t": statistics.paired_t(*pairs),
-    }
-    return summary.table_of_tests("parameter-matched-tests", "7 frequencies against 7 couplings, as described", tests)
 
 
 CLAIMS = (

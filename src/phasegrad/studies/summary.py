@@ -95,12 +95,24 @@ def table(name: str, title: str, rows: Sequence[Sequence[Any]], note: str = "") 
     return Table(name, title, COLUMNS, [list(each) for each in rows], f"{note} {NOTE}".strip())
 
 
-def table_of_tests(name: str, title: str, tests: Mapping[str, statistics.Test], note: str = "") -> Table:
-    """Return a table of tests, one per row."""
+def comparison(name: str, title: str, first: Figures, second: Figures) -> Table:
+    """Return the tests between two arms that share their seeds: over all seeds first, then of the converged ones."""
+    won = [succeeded(figures, "train") for figures in (first, second)]
+    both = won[0] & won[1]
+    pairs = [np.asarray(figures["test"])[both] for figures in (first, second)]
+    counts = int(won[0].sum()), int(won[1].sum())
+    tests = {
+        "all seeds: Welch": statistics.welch(first["test"], second["test"]),
+        "all seeds: Wilcoxon, paired by seed": statistics.wilcoxon(first["test"], second["test"]),
+        "convergence rate: Fisher": statistics.fisher(counts, (len(won[0]), len(won[1]))),
+        "converged seeds only: Welch": statistics.welch(of_successes(first, "train"), of_successes(second, "train")),
+        f"the {int(both.sum())} seeds converged in both arms: paired t": statistics.paired_t(*pairs),
+    }
     rows = [
         [label, statistics.plain(test.statistic), statistics.plain(test.p), test.remark]
         for label, test in tests.items()
     ]
+    note = "The last two are conditional on success, which the initial order of the outputs decides."
     return Table(name, title, ("test", "statistic", "p", "remark"), rows, note)
 
 
