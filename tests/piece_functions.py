@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from phasegrad.studies.piece import Piece
-from phasegrad.studies.study import Claim, Judgement, Outcome, Study, Table, Verdict
+from phasegrad.studies import Claim, Piece, Study, Table
+from phasegrad.studies.measures import Measure, Quantity, Unit
+from phasegrad.studies.rules import every
 
 
 def draw(seed: int, log: str = "", pause: float = 0.0) -> dict:
@@ -48,14 +49,20 @@ def swallow_interrupts(seed: int, started: str) -> str:
 
 
 def study(name: str, pieces: dict[str, Piece]) -> Study:
-    claim = Claim(f"{name}-claim", "Numbers are drawn.", "nowhere", "some", "Reproduced if they are.")
-
-    def assess(results: dict) -> Outcome:
-        judgement = Judgement(claim, Verdict.REPRODUCED, f"{len(results)} pieces", "They are.", float(len(results)))
-        table = Table("numbers", "Numbers", ("name", "result"), [[key, value] for key, value in results.items()])
-        return Outcome([judgement], [table], data=dict(results))
-
-    return Study(name, name.title(), "Are there numbers?", "None.", (claim,), lambda _seeds: pieces, assess)
+    finished = Quantity(
+        "number of pieces", lambda results: Measure.share([key in results for key in pieces]), Unit.SHARE
+    )
+    return Study(
+        name=name,
+        title=name.title(),
+        question="Are there numbers?",
+        protocol="None.",
+        claims=(Claim(f"{name}-claim", "nowhere", "some", "Numbers are drawn.", every(finished)),),
+        plan=lambda _seeds: pieces,
+        tables=lambda results: [
+            Table("numbers", "Numbers", ("name", "result"), [[key, value] for key, value in results.items()])
+        ],
+    )
 
 
 def drawing_study(count: int, log: str = "", pause: float = 0.0, name: str = "numbers") -> Study:

@@ -23,13 +23,13 @@ def make_network(n: int, seed: int, *, kind: str = "plain", density: float = 0.4
     omega = spread * rng.standard_normal(n)
     options: dict = {"outputs": (n - 1,) if n < 4 else (n - 2, n - 1)}
     options["interaction"] = INTERACTIONS[int(rng.integers(len(INTERACTIONS)))]
-    if kind == "field":
+    if kind in ("field", "all terms"):
         options |= {"field_strength": rng.uniform(0.1, 1.0, n), "field_phase": rng.uniform(-0.5, 0.5, n)}
     if kind == "clamped":
         options |= {"inputs": (0,), "input_mode": "phase", "input_scale": 1.0}
     if kind == "non-reciprocal":
         options["coupling_reverse"] = rng.uniform(0.5, 2.0, len(edges))
-    if kind == "driven":
+    if kind in ("driven", "all terms"):
         options |= {"inputs": (0,), "input_scale": 0.3}
     return pg.Network(edges, coupling, omega, **options)
 
@@ -41,7 +41,8 @@ def inputs_for(network: pg.Network, batch: tuple[int, ...], seed: int) -> np.nda
     return np.random.default_rng(seed).uniform(-1, 1, (*batch, len(network.inputs)))
 
 
-KINDS = ("plain", "field", "clamped", "non-reciprocal", "driven")
+RECIPROCAL = ("plain", "field", "clamped", "driven", "all terms")
+KINDS = (*RECIPROCAL, "non-reciprocal")
 
 
 @st.composite

@@ -2,8 +2,10 @@
 
 import numpy as np
 
-from phasegrad.reproduction.result import Reproduction
-from phasegrad.studies.study import Claim, Figure, Judgement, Outcome, Study, Table, Verdict
+from phasegrad.reproduction import Reproduction
+from phasegrad.studies import Claim, Figure, Study, Table, Verdict
+from phasegrad.studies.measures import Measure, Quantity, Unit
+from phasegrad.studies.rules import above, at_least, every, within
 
 SAMPLES = 55
 
@@ -88,53 +90,59 @@ def reproduction(count: int = 3, seeds: int | None = None, everything: bool = Fa
     """A reproduction of so many studies with every verdict; with ``everything``, every drawing is in it."""
     figures = list(drawings(seeds or 100).items()) if everything else [("repair", drawings(3)["repair"])]
     studies, outcomes = [], {}
+    verdicts = list(Verdict) * 3
     for k in range(count):
         name = f"study-{k}"
-        claims = tuple(_claim(f"{name}-{i}") for i in range(3))
-        verdicts = list(Verdict) * 3
-        judgements = [
-            Judgement(
-                claim,
-                verdicts[(3 * k + i) % 5],
-                "47 of 100 converge; mean 94.35 %, all seeds 48.91 %",
-                "The rate agrees; failed seeds lie at 8.6 %, not at chance.",
-                0.0862,
-                "An untrained network scores the same in 92 of 100 seeds." if i == 1 else "",
-            )
-            for i, claim in enumerate(claims)
-        ]
+        claims = tuple(claim(f"{name}-{i}", verdicts[(3 * k + i) % len(Verdict)], i == 1) for i in range(3))
         shown = figures[k::count]
-        outcomes[name] = Outcome(
-            judgements,
-            [_table(f"table-{k}"), _long_table(f"seeds-{k}")] if k % 2 == 0 else [_table(f"table-{k}")],
-            [
+        study = Study(
+            name=name,
+            title=f"Study number {k}: <ω> & K",
+            question="Do frequencies learn what couplings cannot?",
+            protocol="Vowels /a i/, 2+5+2 networks, seeds 0 to 99, 150 epochs at a learning rate of 0.001.",
+            claims=claims,
+            plan=lambda _: {},
+            tables=lambda _, k=k: [_table(f"table-{k}"), *([_long_table(f"seeds-{k}")] if k % 2 == 0 else [])],
+            figures=lambda _, shown=shown: [
                 Figure(drawing, f"What {drawing} shows, in words of the study.", f"Points of {drawing}.", data)
                 for drawing, data in shown
             ],
-            remarks=["The published file came from a variant in which absent edges were coupled with 0.01."],
+            remarks=("The published file came from a variant in which absent edges were coupled with 0.01.",),
         )
-        studies.append(
-            Study(
-                name,
-                f"Study number {k}: <ω> & K",
-                "Do frequencies learn what couplings cannot?",
-                "Vowels /a i/, 2+5+2 networks, seeds 0 to 99, 150 epochs at a learning rate of 0.001.",
-                claims,
-                lambda _: {},
-                lambda _: Outcome([], []),
-            )
-        )
+        studies.append(study)
+        outcomes[name] = study.assess({})
     return Reproduction(tuple(studies), outcomes, seeds)
 
 
-def _claim(key: str) -> Claim:
-    return Claim(
+def claim(key: str, verdict: Verdict, controlled: bool = False) -> Claim:
+    """A claim that gets this verdict, whatever the results."""
+    rate = Quantity("share of converged seeds", lambda _: Measure(0.9435, 47), Unit.PERCENT)
+    nothing = Quantity("mean of no seeds", lambda _: Measure.mean([]), Unit.PERCENT)
+    wide = Quantity("lead of frequencies", lambda _: Measure(0.01, 20, -0.1, 0.12), Unit.POINTS, interval=True)
+    still = Quantity("number of seeds that score as untrained", lambda _: Measure(0.92, 100), Unit.SHARE)
+    stored = Quantity("number of stored values met", lambda _: Measure(1.0, 300), Unit.SHARE)
+    rule, control, variant = {
+        Verdict.REPRODUCED: (at_least(rate, 0.9), None, None),
+        Verdict.HISTORICAL: (within(rate, 0.005, of=0.97), None, every(stored)),
+        Verdict.CONTROLLED: (at_least(rate, 0.9), above(still, 0.5), None),
+        Verdict.NOT_REPRODUCED: (within(rate, 0.005, of=0.97, why="as printed"), None, None),
+        Verdict.UNDECIDED: (within(wide, 0.06, why="half of what was claimed"), None, None),
+        Verdict.NOT_MEASURED: (at_least(nothing, 0.5), None, None),
+        Verdict.UNTESTABLE: (None, None, None),
+    }[verdict]
+    made = Claim(
         key,
-        "Training the frequencies converges as often as training the couplings, and ends more accurate.",
         "Section 5.2, Table 3",
         "47 of 100 at 94.3 %; Welch p = 1.5e-10",
-        "Reproduced if the counts agree to 2 and the means to 0.5 points.",
+        "Training the frequencies converges as often as training the couplings, and ends more accurate.",
+        rule,
+        control,
+        variant,
+        controls=(still,) if controlled else (),
+        note="Failed seeds lie far below, not at chance.",
     )
+    assert made.judge({}).verdict is verdict
+    return made
 
 
 def _table(name: str) -> Table:
@@ -218,7 +226,7 @@ def _collapse(rng, seeds: int) -> dict:
     optimum = rng.normal(0, 0.01, seeds)
     ends = np.array([10, 14, 13, 13]), np.array([24, 16, 13, 13]), np.array([0, 7, 13, 13])
     starts = {}
-    for name, first, success in zip(("random", "spectral", "negated"), (0.0, 0.04, -0.04), ends, strict=True):
+    for name, first, success in zip(("random", "spectral", "anti-spectral"), (0.0, 0.04, -0.04), ends, strict=True):
         distance = first + rng.normal(0, 0.01, (seeds, 1))
         starts[name] = {
             "epochs": epochs.tolist(),

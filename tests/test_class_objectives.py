@@ -136,7 +136,7 @@ def test_every_gradient_method_works_with_every_objective(objective, kind, seed)
     wrt = ["omega", "coupling"] + (["field_strength", "field_phase"] if network.field_strength is not None else [])
     question = (network, equilibrium, objective, 1)
     exact = pg.adjoint(*question, wrt=wrt)
-    scale = max(np.max(np.abs(exact.get(name))) for name in wrt)
+    scale = max(np.max(np.abs(exact[name])) for name in wrt)
     # Derivatives by beta grow with the Hessian, sharpness^2 at most: nudges are weakened by as much.
     weak = 16.0
     others = {
@@ -148,7 +148,7 @@ def test_every_gradient_method_works_with_every_objective(objective, kind, seed)
     }
     for name, (gradient, tolerance) in others.items():
         for parameter in wrt:
-            error = np.max(np.abs(gradient.get(parameter) - exact.get(parameter)))
+            error = np.max(np.abs(gradient[parameter] - exact[parameter]))
             assert error <= tolerance * scale, f"{name}, {parameter}"
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from phasegrad.reproduction import PieceError, reproduce
 from phasegrad.reproduction import identity as identities
-from phasegrad.studies.piece import Piece
+from phasegrad.studies import Piece
 
 distributed = pytest.importorskip("distributed")
 # Worker processes that are killed leave their sockets to the garbage collector.

@@ -32,7 +32,7 @@ def test_on_a_tree_it_is_the_edge_whose_flow_first_exceeds_its_coupling(n):
     [
         pg.random_network(12, seed=4),
         pg.random_network(12, seed=4, interaction=pg.OddSeries([1.0, 0.2])),
-        pg.grid(20, 20, omega=np.random.default_rng(0).normal(0, 0.1, 400)),
+        pg.lattice(20, 20, omega=np.random.default_rng(0).normal(0, 0.1, 400)),
         pg.ring(5, omega=[0.1, 0.3, -0.2, 0, 0], field_strength=0.2),
     ],
 )
@@ -58,7 +58,7 @@ def test_it_is_where_bisection_loses_the_state(network):
 def test_nothing_to_lose_and_nothing_to_keep():
     assert pg.critical_scale(pg.ring(5)).scale == np.inf
     assert "inf" in str(pg.critical_scale(pg.ring(5)))
-    assert "edges give way" in str(pg.critical_scale(pg.ring(5, omega=[1, 0, 0, 0, -1])))
+    assert "1 edge gives way" in str(pg.critical_scale(pg.ring(5, omega=[1, 0, 0, 0, -1])))
 
 
 @pytest.mark.parametrize(

@@ -405,13 +405,11 @@ def published_lags():
 def plain_features(signal):
     """Return the ten features by sums over Python floats."""
     s = [float(value) for value in signal]
-    average = math.fsum(s) / 500
-    c = [v - average for v in s]
-    power = math.fsum(v * v for v in c)
-    features = [math.fsum(c[t] * c[t + k] for t in range(500 - k)) / power for k in published_lags().tolist()]
-    features.append(sum((s[t] >= 0) != (s[t + 1] >= 0) for t in range(499)) / 499)
-    mean = math.fsum(v * v for v in s) / 500
-    features.append(math.sqrt(math.fsum((v * v - mean) ** 2 for v in s) / 500) / mean)
+    power = math.fsum(v * v for v in s)
+    features = [math.fsum(s[t] * s[t + k] for t in range(500 - k)) / power for k in published_lags().tolist()]
+    features.append(sum((s[t] >= 0) != (s[t + 1] >= 0) for t in range(499)) / 500)
+    early = math.fsum(v * v for v in s[:250]) / 250
+    features.append(math.sqrt(math.fsum((v * v - early) ** 2 for v in s[:250]) / 250) / (power / 500 + 1e-10))
     largest = max(abs(value) for value in features)
     return [value / largest for value in features]
 
@@ -486,7 +484,7 @@ def test_fm_depends_on_the_seed_alone():
         (lambda: fm(n_test=2.5), "'n_test' parameter of fm must be a whole number of at least 1. Got 2.5"),
         (lambda: fm(seed="x"), "'seed' parameter of fm"),
         (lambda: fm_features(np.ones(499)), "last axis of length 500"),
-        (lambda: fm_features(np.zeros((2, 500))), "the same everywhere"),
+        (lambda: fm_features(np.zeros((2, 500))), "zero everywhere"),
         (lambda: fm_features(np.full(500, np.nan)), "'signal' parameter of fm_features must be finite"),
     ],
 )
@@ -503,3 +501,12 @@ def test_own_arrays_can_be_scaled_on_their_training_part():
     assert from_arrays([[0.0], [1.0]], [0, 1], [[0.5]], [1]).scaling is None
     with pytest.raises(ValueError, match="'x1' has the same value everywhere"):
         from_arrays([[0.0, 5.0], [10.0, 5.0]], ["a", "b"], [[20.0, 6.0]], ["b"], scale=True)
+
+
+def test_a_feature_that_says_nothing_becomes_zero_and_far_values_are_cut():
+    """A blank pixel has no range: version 0.1 divided by it in a saved model, and left out the classifier's cut."""
+    scaling = Scaling([0.0, 5.0, -1e308], [4.0, 5.0, 1e308], beyond=1.5)
+    assert scaling.apply([[1.0, 5.0, 0.0], [100.0, 7.0, -1e308]]).tolist() == [[-0.5, 0.0, 0.0], [1.5, 0.0, -1.0]]
+    assert scaling.invert([[-0.5, 0.0, 0.0]]).tolist() == [[1.0, 5.0, 0.0]]
+    with pytest.raises(ValueError, match="'beyond' parameter of Scaling"):
+        Scaling([0.0], [1.0], beyond=0.0)

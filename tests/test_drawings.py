@@ -10,7 +10,7 @@ from synthetic_report import drawings
 
 from phasegrad.report.drawings import DRAWINGS, draw, picture
 from phasegrad.report.drawings.style import COLOURS, side_by_side
-from phasegrad.studies.registry import choose
+from phasegrad.studies import choose
 
 CASES = {"many": (100, None), "some": (7, None), "one": (1, None), "failures": (3, False), "successes": (2, True)}
 

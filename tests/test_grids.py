@@ -9,7 +9,7 @@ from test_cli import run
 
 import phasegrad as pg
 from phasegrad.datasets import grids
-from phasegrad.grid_analysis import analyse
+from phasegrad.power import analyse
 
 
 def ac_angles(grid):
@@ -159,6 +159,10 @@ class TestCommand:
         result = run("grid", "case9", "--scale", "40")
         assert result.returncode == 1
         assert "Synchrony is lost at" in result.stdout
+        assert "To blame is bus 2: it exchanges 6520 MW, its lines carry 1600 MW at most." in result.stdout
+        assert "eigenvalue" not in result.stdout
+        found = analyse(grids.load("case9"), scale=40).as_dict()
+        assert (found["cannot_lock"], found["residual"], found["smallest_eigenvalue"]) == ("2", None, None)
 
     @pytest.mark.parametrize(
         ("words", "message"),

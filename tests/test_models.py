@@ -14,7 +14,7 @@ import phasegrad as pg
 @pytest.fixture
 def model() -> pg.Model:
     data = pg.datasets.vowels(["a", "i"], seed=0)
-    network = pg.spectral_seed(pg.layered(2, 5, 2, seed=0))
+    network = pg.spectral_frequencies(pg.layered(2, 5, 2, seed=0))
     return pg.Model(network, pg.PaperPair(0.3), data.classes, data.features, data.scaling)
 
 
@@ -54,24 +54,86 @@ def test_predictions_are_those_of_equilibrium_and_decision(model):
 
 def test_a_model_of_a_training_takes_its_names_and_scaling():
     data = pg.datasets.vowels("o,u", seed=3)
-    result = pg.train_many([pg.layered(2, 3, 2, seed=seed) for seed in range(2)], data, epochs=1)
+    result = pg.train([pg.layered(2, 3, 2, seed=seed) for seed in range(2)], data, pg.paper_plan(epochs=1))
     model = pg.Model.from_training(result, data, 1)
     assert model.network == result.networks[1]
     assert (model.classes, model.features) == (data.classes, data.features)
     assert model.scaling is data.scaling
+    assert model.settling == result.plan.settling
+
+
+def test_a_model_without_classes_answers_with_numbers(model, tmp_path):
+    targets = pg.datasets.Scaling([100.0, 0.0], [300.0, 1.0], None)
+    numbers = dataclasses.replace(
+        model,
+        objective=pg.PhaseTargets(),
+        classes=("loud", "high"),
+        targets=targets,
+        settling=pg.Settling("flow", 1e-9),
+    )
+    pg.save_model(tmp_path / "model.npz", numbers)
+    back = pg.load_model(tmp_path / "model.npz")
+    assert back.settling == numbers.settling
+    raw = np.array([[850.0, 1300.0], [300.0, 2500.0]])
+    answer = back.predict(raw)
+    outputs = answer.equilibrium.phases[:, [7, 8]]
+    assert (answer.labels, answer.names) == (None, [])
+    np.testing.assert_allclose(answer.values, outputs * [100.0, 0.5] + [200.0, 0.5], rtol=1e-14)
+    np.testing.assert_array_equal(dataclasses.replace(back, targets=None).predict(raw).values, outputs)
 
 
 @pytest.mark.parametrize(
-    ("change", "error", "message"),
+    ("change", "message"),
     [
-        ({"objective": pg.PhaseTargets()}, TypeError, "must be one for classes"),
-        ({"classes": ("a",)}, ValueError, "'classes' per oscillator of its 2 outputs"),
-        ({"features": ("f1", "f2", "f3")}, ValueError, "'features' per oscillator of its 2 inputs"),
+        ({"classes": ("a",)}, "'classes' per oscillator of its 2 outputs"),
+        ({"features": ("f1", "f2", "f3")}, "'features' per oscillator of its 2 inputs"),
+        ({"network": 3}, "'network' of a Model must be a Network. Got 3"),
+        ({"objective": "cosine"}, "'objective' of a Model must be a Cost. Got 'cosine'"),
+        ({"settling": "batch"}, "'settling' of a Model must be a Settling. Got 'batch'"),
+        ({"scaling": 2.0}, "'scaling' of a Model must be a Scaling. Got 2.0"),
     ],
 )
-def test_a_model_whose_parts_do_not_fit_is_refused(model, change, error, message):
-    with pytest.raises(error, match=message):
+def test_a_model_whose_parts_do_not_fit_is_refused(model, change, message):
+    with pytest.raises((ValueError, TypeError), match=message):
         dataclasses.replace(model, **change)
+
+
+def test_columns_of_a_table_are_taken_by_name(model):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"talker": ["x", "y"], "f2_hz": [1300.0, 2500.0], "f1_hz": [850.0, 300.0]})
+    assert model.predict(table).names == ["a", "i"]
+    plain = table[["f1_hz", "f2_hz"]]
+    assert model.predict(plain.set_axis([0, 1], axis=1)).names == ["a", "i"]
+    with pytest.raises(ValueError, match=r"takes the columns f1_hz, f2_hz of a table. Got one with the columns F1, F2"):
+        model.predict(plain.set_axis(["F1", "F2"], axis=1))
+    assert dataclasses.replace(model, features=("x0", "x1")).predict(plain).names == ["a", "i"]
+
+
+def test_what_is_no_model_and_no_data_set_is_refused_with_the_way_to_one(model, tmp_path):
+    data = pg.datasets.xor()
+    result = pg.train(pg.layered(2, 3, 2), data, pg.paper_plan(epochs=0))
+    with pytest.raises(TypeError, match=r"takes a Dataset, such as datasets.from_arrays gives.*Got tuple"):
+        pg.Model.from_training(result, (data.x_train, data.y_train), 0)
+    with pytest.raises(ValueError, match=r"holds 1 network, numbered from 0. Got number 5"):
+        pg.Model.from_training(result, data, 5)
+    with pytest.raises(TypeError, match=r"Model.from_training.*to_model\(\).*Got Network"):
+        pg.save_model(tmp_path / "m.npz", model.network)
+
+
+def test_settings_of_numpys_kinds_are_kept(model, tmp_path):
+    scaling = pg.datasets.Scaling(model.scaling.low, model.scaling.high, np.float32(1.5))
+    settling = pg.Settling(tolerance=np.float32(1e-9))
+    for objective in (
+        pg.CosineCrossEntropy(np.float32(3.7)),
+        pg.PaperPair(np.array(0.3)),
+        pg.PhaseTargets(outputs=np.array([7, 8])),
+    ):
+        given = dataclasses.replace(model, objective=objective, scaling=scaling, settling=settling)
+        pg.save_model(tmp_path / "model.npz", given)
+        back = pg.load_model(tmp_path / "model.npz")
+        assert (back.settling, back.scaling.beyond) == (settling, 1.5)
+        for name, value in vars(objective).items():
+            np.testing.assert_array_equal(getattr(back.objective, name), value)
 
 
 def damaged(tmp_path, model, how):
@@ -100,7 +162,7 @@ def rewrite(place, **changes):
         (lambda place: np.savez(place, header=np.array([{}], dtype=object)), "holds Python objects"),
         (lambda place: np.savez(place, a=np.zeros(3)), "is an .npz file, but not a phasegrad model"),
         (lambda place: rewrite(place, format="something else"), "not a phasegrad model"),
-        (lambda place: rewrite(place, version=99), "has model format 99; this version of phasegrad reads format 1"),
+        (lambda place: rewrite(place, version=99), "has model format 99; this version of phasegrad reads format 2"),
         (lambda place: rewrite(place, network={}), "is a damaged model file"),
         (lambda place: rewrite(place, objective={"kind": "Unknown", "margin": 1}), "is a damaged model file"),
     ],
@@ -111,21 +173,58 @@ def test_a_file_that_is_no_model_is_refused_in_words(model, tmp_path, how, messa
         pg.load_model(place)
 
 
+def test_a_model_of_version_0_1_is_refused_in_words(model, tmp_path):
+    """Such a file does not say how its network was let settle, so it cannot be told what it would predict."""
+    network, place = model.network, tmp_path / "old.npz"
+    header = {
+        "format": "phasegrad model",
+        "version": 1,
+        "network": {"inputs": [0, 1], "outputs": [7, 8], "reference": 0, "input_mode": "frequency"},
+        "interaction": {"kind": "Sine"},
+        "objective": {"kind": "PaperPair", "margin": 0.2},
+        "classes": ["a", "i"],
+        "features": ["f1_hz", "f2_hz"],
+        "labels": None,
+    }
+    arrays = {name: getattr(network, name) for name in ("edges", "coupling", "omega")}
+    arrays |= {"scaling_low": model.scaling.low, "scaling_high": model.scaling.high}
+    np.savez(place, header=np.array(json.dumps(header)), **arrays)
+    with pytest.raises(
+        ValueError, match=r"has model format 1; .* reads format 2\. Read it with the version that wrote"
+    ):
+        pg.load_model(place)
+
+
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"There is no file .*gone\.npz"):
         pg.load_model(tmp_path / "gone.npz")
 
 
-def test_what_a_file_cannot_hold_is_refused(tmp_path):
-    for network, message in (
-        (pg.ring(4, interaction=Wrapped()), "Sine and OddSeries interactions only, not Wrapped"),
-        (pg.ring(4, labels=[(0, 1), (1, 2), (2, 3), (3, 4)]), "labels that are strings or whole numbers"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            pg.save_model(tmp_path / "model.npz", pg.Model(network, pg.PaperPair(), (), ()))
+class Own(pg.PaperPair):
+    pass
+
+
+class Spring(pg.NodeField):
+    every = (pg.Parameter("spring", default=1.0), pg.Parameter("spring_phase", default=0.0))
+    word = "spring"
+    interaction = pg.Sine()
+
+
+@pytest.mark.parametrize(
+    ("options", "objective", "message"),
+    [
+        ({"interaction": Wrapped()}, pg.PaperPair(), "Sine and OddSeries interactions only, not Wrapped"),
+        ({"labels": [(0, 1), (1, 2), (2, 3), (3, 4)]}, pg.PaperPair(), "labels that are strings or whole numbers"),
+        ({"terms": [Spring()]}, pg.PaperPair(), "the package's own terms only, not Spring"),
+        ({}, Own(), "the package's own objectives only, not Own"),
+    ],
+)
+def test_what_a_file_cannot_hold_is_refused(options, objective, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        pg.save_model(tmp_path / "model.npz", pg.Model(pg.ring(4, **options), objective, (), ()))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_unwritable_place_is_named_and_leaves_nothing(model, tmp_path):
-    with pytest.raises(OSError, match="Could not write"):
+    with pytest.raises(OSError, match=r"Could not write .*: No such file or directory. Make its folder first"):
         pg.save_model(tmp_path / "no" / "folder.npz", model)

@@ -155,3 +155,8 @@ def test_repr_says_what_the_network_is():
     assert repr(network) == (
         "Network(3 oscillators, 2 edges, 1 output, non-reciprocal coupling, Sine(), node 0 held at phase 0)"
     )
+
+
+def test_replace_lists_the_names_there_are():
+    with pytest.raises(TypeError, match=r"no field 'omga'\. Its fields are edges, inputs.* its terms omega, coupling"):
+        pg.Network(PATH, 1.0, np.zeros(3)).replace(omga=1)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import phasegrad as pg
-from phasegrad.random_graphs import joined, parts, regular_pairs, small_world_pairs, uniform_pairs
+from phasegrad.graphs._random import joined, parts, regular_pairs, small_world_pairs, uniform_pairs
 
 
 def assert_simple(pairs, n):

@@ -12,12 +12,11 @@ from pathlib import Path
 import piece_functions as functions
 import pytest
 
-from phasegrad import files
+from phasegrad import _files
 from phasegrad.reproduction import PieceError, Reproduction, reproduce
 from phasegrad.reproduction import identity as identities
 from phasegrad.reproduction.identity import Identity, digest_of_sources
-from phasegrad.studies.piece import Piece
-from phasegrad.studies.registry import choose
+from phasegrad.studies import Piece, choose
 
 TESTS = Path(__file__).parent
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])}
@@ -138,7 +137,7 @@ class TestStopping:
         computed = [int(path.name.split("-")[0]) for path in log.iterdir()]
         assert sorted(computed) == sorted(set(range(8)) - before)
         assert (folder / "results.json").read_bytes() == (whole / "results.json").read_bytes()
-        assert not [path for path in folder.rglob("*") if files.is_unfinished(path)]
+        assert not [path for path in folder.rglob("*") if _files.is_unfinished(path)]
 
     def test_workers_end_with_their_killed_parent(self, tmp_path):
         log = tmp_path / "log"
@@ -169,7 +168,7 @@ class TestStopping:
         script = (
             "import sys, piece_functions as functions\n"
             "from phasegrad.reproduction import reproduce\n"
-            "from phasegrad.studies.piece import Piece\n"
+            "from phasegrad.studies import Piece\n"
             "piece = Piece('long', functions.swallow_interrupts, {'seed': 1, 'started': sys.argv[2]})\n"
             "reproduce([functions.study('long', {'long': piece})], sys.argv[1], workers=1)\n"
         )
@@ -207,7 +206,7 @@ class TestStopping:
             reproduce([functions.study("deadly", pieces)], tmp_path, workers=2)
 
     def test_a_full_disk_is_said_and_finished_pieces_stay(self, tmp_path, monkeypatch):
-        real, calls = files.os.fsync, []
+        real, calls = _files.os.fsync, []
 
         def fill_up(descriptor):
             calls.append(descriptor)
@@ -215,7 +214,7 @@ class TestStopping:
                 raise OSError(28, "No space left on device")
             real(descriptor)
 
-        monkeypatch.setattr(files.os, "fsync", fill_up)
+        monkeypatch.setattr(_files.os, "fsync", fill_up)
         study = functions.drawing_study(4)
         with pytest.raises(OSError, match=r"Could not write .*: No space left on device\. Choose another place"):
             reproduce([study], tmp_path, workers=1)

@@ -53,8 +53,8 @@ def test_random_network_draws_in_the_published_order():
     [
         (pg.complete(6), nx.complete_graph(6)),
         (pg.ring(7), nx.cycle_graph(7)),
-        (pg.grid(3, 4), nx.convert_node_labels_to_integers(nx.grid_2d_graph(3, 4))),
-        (pg.grid(3, 4, periodic=True), nx.convert_node_labels_to_integers(nx.grid_2d_graph(3, 4, periodic=True))),
+        (pg.lattice(3, 4), nx.convert_node_labels_to_integers(nx.grid_2d_graph(3, 4))),
+        (pg.lattice(3, 4, periodic=True), nx.convert_node_labels_to_integers(nx.grid_2d_graph(3, 4, periodic=True))),
         (pg.small_world(12, 4, 0.0), nx.watts_strogatz_graph(12, 4, 0.0)),
         (pg.random_regular(6, 5), nx.complete_graph(6)),
     ],
@@ -98,6 +98,16 @@ def test_directed_edges_mean_who_acts_on_whom():
     assert network.edges.tolist() == [[0, 1], [1, 2]]
     assert network.coupling.tolist() == [0.0, 4.0]
     assert network.coupling_reverse.tolist() == [2.0, 3.0]
+
+
+def test_a_weight_that_was_named_must_be_there():
+    """Version 0.1 took 1.0 for a name misspelt."""
+    graph = nx.Graph([("a", "b", {"weight": 2.0, "line": 3.0}), ("b", "c", {"weight": 5.0})])
+    for wrong in ("wieght", "line"):
+        with pytest.raises(ValueError, match=rf"edge \('.', '.'\) of the graph has no attribute '{wrong}'. Name an"):
+            pg.from_networkx(graph, weight=wrong)
+    assert pg.from_networkx(graph, weight="weight").coupling.tolist() == [2.0, 5.0]
+    assert pg.from_networkx(nx.path_graph(3)).coupling.tolist() == [1.0, 1.0]
 
 
 @given(networks())
@@ -166,13 +176,17 @@ def test_wrong_matrices_are_refused(matrix, message):
         ),
         (lambda: pg.from_networkx(nx.Graph([(0, 1)], reference=[1])), "'reference' of the network"),
         (lambda: pg.ring(2), "at least 3"),
-        (lambda: pg.grid(2, 5, periodic=True), "at least 3"),
+        (lambda: pg.lattice(2, 5, periodic=True), "at least 3"),
         (lambda: pg.random_regular(5, 3), "n \\* degree even"),
         (lambda: pg.small_world(4, 4), "k < n"),
+        (lambda: pg.small_world(10, 3), "and k even"),
+        (lambda: pg.layered(2, 5, 2, coupling=-1), r"layered sets 'coupling' itself.*network.replace\(coupling=...\)"),
+        (lambda: pg.random_network(5, omega=0.0), "random_network sets 'omega' itself"),
+        (lambda: pg.from_networkx(nx.Graph()), "Got one that has no nodes"),
         (lambda: pg.random_network(6, p=0.0), "disconnected"),
         (lambda: pg.from_networkx(nx.MultiGraph([(0, 1)])), "merge its parallel edges"),
     ],
 )
 def test_builders_refuse_what_they_cannot_build(build, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         build()

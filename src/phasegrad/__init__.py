@@ -8,10 +8,17 @@ from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
 
 from phasegrad import datasets
-from phasegrad.critical import CriticalScale, critical_scale
 from phasegrad.dynamics import Nudge, energy, force, laplacian
-from phasegrad.equilibria import Equilibria, find_equilibria
-from phasegrad.equilibrium import Equilibrium, Status, find_equilibrium
+from phasegrad.equilibria import (
+    CriticalScale,
+    Equilibria,
+    Equilibrium,
+    Settling,
+    Status,
+    critical_scale,
+    find_equilibria,
+    find_equilibrium,
+)
 from phasegrad.gradients import (
     Gradient,
     GradientTable,
@@ -20,19 +27,34 @@ from phasegrad.gradients import (
     autograd,
     centred,
     check_gradients,
+    cosine,
     finite_difference,
     holomorphic,
     suggest_beta,
     two_phase,
 )
-from phasegrad.interactions import Interaction, OddSeries, Sine
-from phasegrad.learning import Adam, Cosine, Learned, LearningHistory, LearningState, Momentum, Recipe, learn
+from phasegrad.initial import multi_start_frequencies, output_frequencies, random_frequencies, spectral_frequencies
 from phasegrad.models import Model, Prediction, load_model, save_model
-from phasegrad.network import Network
+from phasegrad.networks import (
+    Network,
+    complete,
+    erdos_renyi,
+    from_matrix,
+    from_networkx,
+    lattice,
+    layered,
+    random_network,
+    random_regular,
+    ring,
+    signed_layers,
+    small_world,
+    to_matrix,
+    to_networkx,
+)
 from phasegrad.objectives import (
     ClassObjective,
-    ClassTargets,
     CosineCrossEntropy,
+    Cost,
     NearestTarget,
     OneHotPhases,
     OutputDifferences,
@@ -40,35 +62,35 @@ from phasegrad.objectives import (
     PeriodicDistance,
     PhaseTargets,
 )
-from phasegrad.seeding import multi_start_seed, output_seed, random_seed, spectral_seed
-from phasegrad.solvers import GradientFlow, GuardedNewton, SparseNewton
-from phasegrad.topologies import (
-    complete,
-    erdos_renyi,
-    from_matrix,
-    from_networkx,
-    grid,
-    layered,
-    random_network,
-    random_regular,
-    ring,
-    signed_layers,
-    small_world,
-    to_networkx,
+from phasegrad.solvers import GradientFlow, Newton
+from phasegrad.terms import Interaction, NodeField, OddSeries, Parameter, Sine, Stiffness, Term
+from phasegrad.training import (
+    Adam,
+    Cosine,
+    History,
+    Momentum,
+    Plan,
+    Training,
+    TrainingState,
+    TrainingWarning,
+    classifier_plan,
+    load_state,
+    paper_plan,
+    save_state,
+    train,
 )
-from phasegrad.training import History, Protocol, TrainingResult, TrainingState, train, train_many
 
 if TYPE_CHECKING:
-    from phasegrad.estimators import OscillatorClassifier
+    from phasegrad.estimators import OscillatorClassifier, OscillatorRegressor
 
 __version__ = _version("phasegrad")
 
 __all__ = [
     "Adam",
     "ClassObjective",
-    "ClassTargets",
     "Cosine",
     "CosineCrossEntropy",
+    "Cost",
     "CriticalScale",
     "Equilibria",
     "Equilibrium",
@@ -76,37 +98,41 @@ __all__ = [
     "GradientFlow",
     "GradientTable",
     "GradientWarning",
-    "GuardedNewton",
     "History",
     "Interaction",
-    "Learned",
-    "LearningHistory",
-    "LearningState",
     "Model",
     "Momentum",
     "NearestTarget",
     "Network",
+    "Newton",
+    "NodeField",
     "Nudge",
     "OddSeries",
     "OneHotPhases",
     "OscillatorClassifier",
+    "OscillatorRegressor",
     "OutputDifferences",
     "PaperPair",
+    "Parameter",
     "PeriodicDistance",
     "PhaseTargets",
+    "Plan",
     "Prediction",
-    "Protocol",
-    "Recipe",
+    "Settling",
     "Sine",
-    "SparseNewton",
     "Status",
-    "TrainingResult",
+    "Stiffness",
+    "Term",
+    "Training",
     "TrainingState",
+    "TrainingWarning",
     "adjoint",
     "autograd",
     "centred",
     "check_gradients",
+    "classifier_plan",
     "complete",
+    "cosine",
     "critical_scale",
     "datasets",
     "energy",
@@ -117,34 +143,42 @@ __all__ = [
     "force",
     "from_matrix",
     "from_networkx",
-    "grid",
     "holomorphic",
     "laplacian",
+    "lattice",
     "layered",
-    "learn",
     "load_model",
-    "multi_start_seed",
-    "output_seed",
+    "load_state",
+    "multi_start_frequencies",
+    "output_frequencies",
+    "paper_plan",
+    "random_frequencies",
     "random_network",
     "random_regular",
-    "random_seed",
     "ring",
     "save_model",
+    "save_state",
     "signed_layers",
     "small_world",
-    "spectral_seed",
+    "spectral_frequencies",
     "suggest_beta",
+    "to_matrix",
     "to_networkx",
     "train",
-    "train_many",
     "two_phase",
 ]
 
+_ESTIMATORS = ("OscillatorClassifier", "OscillatorRegressor")
+
+
+def __dir__() -> list[str]:
+    return [name for name in {*globals(), *__all__} if name not in ("Any", "TYPE_CHECKING")]
+
 
 def __getattr__(name: str) -> Any:
-    """Import the classifier, and scikit-learn with it, when it is first asked for."""
-    if name == "OscillatorClassifier":
-        from phasegrad.estimators import OscillatorClassifier
+    """Import the estimators, and scikit-learn with them, when one is first asked for."""
+    if name in _ESTIMATORS:
+        from phasegrad import estimators
 
-        return OscillatorClassifier
+        return getattr(estimators, name)
     raise AttributeError(f"module 'phasegrad' has no attribute {name!r}")

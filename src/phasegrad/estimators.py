@@ -1,4 +1,4 @@
-"""The scikit-learn face: a classifier whose model is a network of oscillators trained by nudging its outputs.
+"""The scikit-learn face: estimators whose model is a network of oscillators trained by nudging its outputs.
 
 Importing this module imports scikit-learn; ``phasegrad.OscillatorClassifier`` does so when it is first used.
 """
@@ -7,32 +7,191 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import check_consistent_length, check_random_state, column_or_1d, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from phasegrad.equilibrium import Equilibrium, find_equilibrium
-from phasegrad.learning import Learned, LearningHistory, Recipe, learn
-from phasegrad.learning.optimizers import Constant, Optimizer, Schedule
-from phasegrad.objectives import ClassObjective, CosineCrossEntropy
-from phasegrad.topologies import signed_layers
-from phasegrad.validation import FloatArray, IntArray, choice, positive_float, whole_number
+from phasegrad._validation import FloatArray, choice, positive_float, whole_number
+from phasegrad.datasets import Scaling
+from phasegrad.equilibria import Equilibrium
+from phasegrad.models import Model
+from phasegrad.networks import Network, signed_layers
+from phasegrad.objectives import ClassObjective, Cost, PhaseTargets
+from phasegrad.training import (
+    Constant,
+    History,
+    Optimizer,
+    Plan,
+    Schedule,
+    Training,
+    TrainingState,
+    classifier_plan,
+    train,
+)
 
+#: Where scaled features are cut off.
 _BEYOND = 1.5
 _NOISE = 0.0375
+_DEFAULT = classifier_plan()
+_LEARN = tuple(_DEFAULT.rates)
+#: Floating-point numbers are taken for classes if there are no more than so many, or so many samples of each.
+_FEW_CLASSES, _ENOUGH_SAMPLES = 20, 5
 
 
-class OscillatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class _Oscillators(BaseEstimator):  # type: ignore[misc]
+    """What both estimators share: features as clamped phases, layers that settle, training in mini-batches."""
+
+    network_: Network
+    history_: History
+    training_: Training
+    scaling_: Scaling
+    objective_: Any
+    #: The objective where none is given, and what one may be.
+    _objectives: tuple[Cost, str]
+
+    def settle(self, X: ArrayLike) -> Equilibrium:
+        """Return the equilibria of samples, each with its certificate."""
+        check_is_fitted(self)
+        data = validate_data(self, X, dtype=np.float64, reset=False)
+        return self.training_.plan.settling.equilibrium(self.network_, self.scaling_.apply(data))
+
+    def to_model(self, names: Sequence[str] | None = None, features: Sequence[str] | None = None) -> Model:
+        """Return the trained network with all that prediction needs, ready for `save_model`.
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            Of the classes; where there are none, of the outputs. Those of ``classes_``, or y0, y1, ..., if left out.
+        features : sequence of str, optional
+            Those of the training data if left out, or x0, x1, ... if these had no names.
+        """
+        check_is_fitted(self)
+        if names is None:
+            names = [str(answer) for answer in self._answers]
+        if features is None:
+            features = getattr(self, "feature_names_in_", _numbered("x", self.n_features_in_))
+        return Model(
+            self.network_, self.objective_, tuple(names), tuple(features), self.scaling_,
+            self.training_.plan.settling, getattr(self, "targets_", None),
+        )  # fmt: skip
+
+    def _keep(self, given: Mapping[str, Any]) -> None:
+        """Keep every parameter of the constructor under its own name, as scikit-learn asks."""
+        for name in self._get_param_names():
+            setattr(self, name, given[name])
+
+    def _begin(self, data: FloatArray, stream: np.random.RandomState, answers: list[Any]) -> None:
+        """Fix the range of the features and draw the network that learns."""
+        owner = type(self).__name__
+        self.scaling_ = Scaling(data.min(axis=0), data.max(axis=0), _BEYOND)
+        self._answers, self._seed = answers, int(stream.randint(2**31 - 1))
+        self.network_ = signed_layers(
+            self.n_features_in_, self.hidden, len(answers), rest=getattr(self._objective(), "undecided", 0.0),
+            gain=positive_float("gain", self.gain, owner), skip=bool(self.skip), seed=self._seed,
+            input_scale=positive_float("input_scale", self.input_scale, owner),
+        )  # fmt: skip
+
+    def _plan(self) -> Plan:
+        if not isinstance(self.verbose, bool):
+            whole_number("verbose", self.verbose, 0, type(self).__name__)
+        noise = self.input_noise
+        if isinstance(noise, str):
+            choice("input_noise", noise, ("auto",), type(self).__name__)
+            noise = _NOISE * min(float(np.sqrt(self.n_features_in_)), 8.0)
+        same = ("learn", "epochs", "batch_size", "learning_rate", "optimizer", "schedule", "gradient", "beta")
+        return classifier_plan(
+            objective=self._objective(),
+            input_noise=noise,
+            weight_decay=self.weight_decay,
+            validation_fraction=self.validation_fraction if self.early_stopping else 0.0,
+            patience=self.n_iter_no_change if self.early_stopping else None,
+            **{name: getattr(self, name) for name in same},
+        )
+
+    def _objective(self) -> Cost:
+        default, kind = self._objectives
+        objective = default if self.objective is None else self.objective
+        if isinstance(objective, ClassObjective) != isinstance(default, ClassObjective):
+            raise TypeError(f"The 'objective' of {type(self).__name__} must be {kind}. Got {objective!r}.")
+        return objective
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether `fit` goes on with the network there is."""
+        return bool(self.warm_start) and hasattr(self, "network_")
+
+    def _check_answers(self, answers: list[Any]) -> None:
+        """Refuse to go on with a network for other classes or another number of outputs."""
+        if self._goes_on and answers != self._answers:
+            raise ValueError(
+                f"warm_start goes on with a network for {self._answers}. Got {answers}: set warm_start=False to begin "
+                "anew."
+            )
+
+    def _fit(self, data: FloatArray, targets: NDArray[Any], weights: FloatArray, answers: list[Any]) -> Self:
+        """Train new networks, or go on with the one there is, and keep the one of lowest cost."""
+        stream, goes_on = check_random_state(self.random_state), self._goes_on
+        best: dict[str, Any] = {}
+        for _ in range(whole_number("restarts", self.restarts, 1, type(self).__name__)):
+            if not goes_on:
+                self._begin(data[weights > 0], stream, answers)
+            self._train(data, targets, weights, self._plan(), None)
+            if not best or self.history_.train_loss[-1] < best["history_"].train_loss[-1]:
+                best = dict(vars(self))
+            if goes_on or self.history_.train_accuracy[-1] == 1 or self.training_.interrupted:
+                break
+        self.__dict__.update(best)
+        return self
+
+    def _train(
+        self, data: FloatArray, targets: NDArray[Any], weights: FloatArray, plan: Plan, state: TrainingState | None
+    ) -> None:
+        inputs, goals, total = _distinct(self.scaling_.apply(data), targets, weights)
+        if isinstance(plan.objective, ClassObjective):
+            goals = goals[:, 0].astype(np.int64)
+        self.training_ = train(
+            self.network_, (inputs, goals), plan, sample_weight=total, seed=self._seed, state=state,
+            progress=self._report if self.verbose else None,
+        )  # fmt: skip
+        self.network_, self.history_ = self.training_.network, _of_one(self.training_.history)
+        self.objective_, self.n_iter_ = plan.objective, self.training_.state.epoch
+
+    def _report(self, epoch: int, history: History) -> None:
+        if epoch % int(self.verbose) == 0:
+            text = f"epoch {epoch}: loss {history.train_loss[0, -1]:.4f}"
+            if np.isfinite(history.train_accuracy[0, -1]):
+                text += f", accuracy {history.train_accuracy[0, -1]:.1%}"
+            if np.isfinite(history.validation_loss[0, -1]):
+                text += f", validation loss {history.validation_loss[0, -1]:.4f}"
+            print(text)
+
+    def _read(self, X: ArrayLike) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """Return the output phases of samples, and which have a stable state; warn where some have none."""
+        check_is_fitted(self)
+        data = validate_data(self, X, dtype=np.float64, reset=False)
+        outputs, stable = self.training_.plan.settling.outputs(self.network_, self.scaling_.apply(data))
+        lost = int(np.sum(~stable))
+        if lost:
+            warnings.warn(
+                f"Samples without a stable locked state: {lost} of {stable.size}. They are answered by the last state "
+                "the network reached, and a classifier's score counts them as wrong.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return outputs, stable
+
+
+class OscillatorClassifier(ClassifierMixin, _Oscillators):  # type: ignore[misc]
     """A classifier that lets a layered network of oscillators settle and reads the class off its output phases.
 
-    Features become clamped phases of input oscillators, one hidden layer and one output per class settle, and the
+    Features become clamped phases of input oscillators, hidden layers and one output per class settle, and the
     objective decides. Couplings and bias fields learn by equilibrium propagation: the outputs are nudged, and the
     change of the equilibrium is the gradient.
 
@@ -41,11 +200,11 @@ class OscillatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     Parameters
     ----------
-    hidden : int, default=50
-        Hidden oscillators; 0 couples inputs and outputs directly.
+    hidden : int or tuple of int, default=50
+        Oscillators of the hidden layer, or of several; 0 couples inputs and outputs directly.
     objective : ClassObjective, default=None
         Cost and decision; ``CosineCrossEntropy(sharpness=16)`` if left out.
-    learn : tuple of str, default=("coupling", "field_strength", "field_phase")
+    learn : str, sequence of str or mapping, default=("coupling", "field_strength", "field_phase")
         What learns; "omega" may be added. With an empty tuple nothing does.
     epochs : int, default=100
         Passes over the training data.
@@ -67,11 +226,17 @@ class OscillatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     gain : float, default=0.3
         Scale of the initial couplings. Small ones start near a network without opinions.
     weight_decay : float, default=0.0
-        Decay of the couplings.
-    validation_fraction : float, default=0.0
-        Share of the training data held back to watch.
-    patience : int or None, default=None
-        Stop after so many epochs without a lower validation cost.
+        Decay of the couplings, decoupled from the optimiser.
+    class_weight : dict, "balanced" or None, default=None
+        How much samples of each class count; "balanced" makes all classes count alike.
+    early_stopping : bool, default=False
+        Whether to hold back a part of the training data and stop once its cost falls no more.
+    validation_fraction : float, default=0.1
+        Share of the training data held back for that.
+    n_iter_no_change : int, default=10
+        Epochs without a lower validation cost after which it stops.
+    warm_start : bool, default=False
+        Whether `fit` goes on with the network of the fit before it.
     skip : bool, default=False
         Whether inputs also act on the outputs directly.
     restarts : int, default=1
@@ -88,18 +253,16 @@ class OscillatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     n_features_in_ : int
     network_ : Network
         The trained network; its inputs are scaled features.
-    history_ : LearningHistory
+    history_ : History
         Every epoch's scores, the untrained network's first.
-    learned_ : Learned
+    training_ : Training
         All that training left behind, with the state to go on from.
-    equilibrium_report_ : Equilibrium
-        Equilibria of the training data, each with its certificate.
     n_iter_ : int
         Epochs trained.
     objective_ : ClassObjective
         Cost and decision in use.
-    input_range_ : tuple of two ndarrays of shape (n_features,)
-        The values of each feature that become -1 and 1.
+    scaling_ : Scaling
+        How features become inputs.
 
     Examples
     --------
@@ -111,90 +274,40 @@ class OscillatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     True
     """
 
+    _objectives = (_DEFAULT.objective, "an objective for classes, such as NearestTarget()")
+
     def __init__(
-        self,
-        hidden: int = 50,
-        *,
-        objective: ClassObjective | None = None,
-        learn: Sequence[str] = ("coupling", "field_strength", "field_phase"),
-        epochs: int = 100,
-        batch_size: int = 32,
-        learning_rate: float = 0.005,
-        optimizer: str | Optimizer = "adam",
-        schedule: str | Schedule = "cosine",
-        gradient: str = "centred",
-        beta: float = 0.001,
-        input_scale: float = 0.8,
-        input_noise: float | str = "auto",
-        gain: float = 0.3,
-        weight_decay: float = 0.0,
-        validation_fraction: float = 0.0,
-        patience: int | None = None,
-        skip: bool = False,
-        restarts: int = 1,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.hidden = hidden
-        self.objective = objective
-        self.learn = learn
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.optimizer = optimizer
-        self.schedule = schedule
-        self.gradient = gradient
-        self.beta = beta
-        self.input_scale = input_scale
-        self.input_noise = input_noise
-        self.gain = gain
-        self.weight_decay = weight_decay
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.skip = skip
-        self.restarts = restarts
-        self.random_state = random_state
-        self.verbose = verbose
+        self, hidden: int | Sequence[int] = 50, *, objective: ClassObjective | None = None, learn: Any = _LEARN,
+        epochs: int = 100, batch_size: int = 32, learning_rate: float = _DEFAULT.learning_rate,
+        optimizer: str | Optimizer = "adam", schedule: str | Schedule = "cosine", gradient: str = "centred",
+        beta: float = _DEFAULT.beta, input_scale: float = 0.8, input_noise: float | str = "auto", gain: float = 0.3,
+        weight_decay: float = 0.0, class_weight: Any = None, early_stopping: bool = False,
+        validation_fraction: float = 0.1, n_iter_no_change: int = 10, warm_start: bool = False, skip: bool = False,
+        restarts: int = 1, random_state: Any = None, verbose: int = 0,
+    ) -> None:  # fmt: skip
+        self._keep(locals())
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Train a new network.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Labels of any kind, at least two different ones.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How much each sample counts.
-        """
-        data, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        """Train a network on samples (n_samples, n_features) and labels (n_samples,) of any kind, two at least."""
+        data, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2, reset=not self._goes_on)
         check_classification_targets(labels)
         classes = unique_labels(labels)
         if len(classes) < 2:
             raise ValueError(
                 "OscillatorClassifier needs samples of at least two classes to tell apart. "
-                f"Got one class: {classes[0]!r}."
+                f"Got one class: {classes.tolist()[0]!r}."
             )
-        weights = _check_sample_weight(sample_weight, data, dtype=np.float64, ensure_non_negative=True)
+        if labels.dtype.kind == "f" and len(classes) > max(_FEW_CLASSES, labels.size / _ENOUGH_SAMPLES):
+            raise ValueError(
+                f"OscillatorClassifier got {len(classes)} different numbers as labels of {labels.size} samples, which "
+                "looks like a quantity. Use OscillatorRegressor; if they are classes, give whole numbers or strings."
+            )
+        self._check_answers(classes.tolist())
         self.classes_ = classes
-        stream = check_random_state(self.random_state)
-        best: dict[str, Any] = {}
-        for _ in range(whole_number("restarts", self.restarts, 1, "OscillatorClassifier")):
-            self._start(data[weights > 0], stream)
-            self._train(data, labels, weights, self._recipe(), None)
-            if not best or self.history_.train_loss[-1] < best["history_"].train_loss[-1]:
-                best = dict(vars(self))
-            if self.history_.train_accuracy[-1] == 1 or (self.learned_ is not None and self.learned_.interrupted):
-                break
-        self.__dict__.update(best)
-        return self
+        return self._fit(data, *self._numbered_and_weighted(data, labels, sample_weight), classes.tolist())
 
     def partial_fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
+        self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Train for one more epoch on some data, at a constant learning rate.
 
@@ -203,145 +316,186 @@ class OscillatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         first = not hasattr(self, "network_")
         data, labels = validate_data(self, X, y, dtype=np.float64, reset=first)
         check_classification_targets(labels)
-        weights = _check_sample_weight(sample_weight, data, dtype=np.float64, ensure_non_negative=True)
         if first:
-            known = unique_labels(labels) if classes is None else unique_labels(classes)
-            if len(known) < 2:
+            self.classes_ = unique_labels(labels if classes is None else classes)
+            if len(self.classes_) < 2:
                 raise ValueError(
                     "The first partial_fit needs at least two classes. Name all of them in the 'classes' parameter."
                 )
-            self.classes_ = known
-            self._start(data[weights > 0], check_random_state(self.random_state))
         unknown = np.setdiff1d(labels, self.classes_)
         if unknown.size:
             raise ValueError(
                 f"partial_fit met the label {unknown.tolist()[0]!r}, which is not among the classes it started with."
             )
-        done = 0 if first else self.learned_.state.epoch
-        recipe = dataclasses.replace(
-            self._recipe(), epochs=done + 1, schedule=Constant(), validation_fraction=0.0, patience=None
+        numbers, weights = self._numbered_and_weighted(data, labels, sample_weight)
+        if first:
+            self._begin(data[weights > 0], check_random_state(self.random_state), self.classes_.tolist())
+        plan = self._plan().replace(
+            schedule=Constant(), validation_fraction=0.0, patience=None, epochs=getattr(self, "n_iter_", 0) + 1
         )
-        state = None
-        if not first:
-            state = dataclasses.replace(self.learned_.state, held_back=np.zeros(0, dtype=np.int64))
-        self._train(data, labels, weights, recipe, state)
+        self._train(data, numbers, weights, plan, None if first else self._state_for(plan))
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the class of every sample."""
-        outputs = self._outputs(X)
+        outputs, _ = self._read(X)
         return self.classes_[self.objective_.decide(outputs)]
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Return the probability of every class, shape (n_samples, n_classes)."""
-        outputs = self._outputs(X)
+        outputs, _ = self._read(X)
         return self.objective_.probabilities(outputs)
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Return log-odds: of the second class for two classes, else of every class up to a common constant."""
-        outputs = self._outputs(X)
+        outputs, _ = self._read(X)
         odds = self.objective_.log_odds(outputs)
         return odds[:, 1] - odds[:, 0] if len(self.classes_) == 2 else odds
 
-    def settle(self, X: ArrayLike) -> Equilibrium:
-        """Return the equilibria of samples, each with its certificate."""
-        check_is_fitted(self)
-        data = validate_data(self, X, dtype=np.float64, reset=False)
-        return find_equilibrium(self.network_, self._scaled(data), solver="batch")
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the share of samples that are given their class; one without a stable state is wrong."""
+        outputs, stable = self._read(X)
+        labels = column_or_1d(y)
+        check_consistent_length(outputs, labels)
+        right = stable & (self.classes_[self.objective_.decide(outputs)] == labels)
+        return float(np.average(right, weights=_check_sample_weight(sample_weight, outputs)))
 
-    def _objective(self) -> ClassObjective:
-        return CosineCrossEntropy(sharpness=16.0) if self.objective is None else self.objective
-
-    def _recipe(self) -> Recipe:
-        return Recipe(
-            learn=tuple(self.learn) if not isinstance(self.learn, str) else (self.learn,),
-            objective=self._objective(),
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate,
-            optimizer=self.optimizer,
-            schedule=self.schedule,
-            gradient=self.gradient,
-            beta=self.beta,
-            input_noise=self._noise(),
-            weight_decay=self.weight_decay,
-            validation_fraction=self.validation_fraction,
-            patience=self.patience,
+    def _numbered_and_weighted(
+        self, data: FloatArray, labels: NDArray[Any], sample_weight: ArrayLike | None
+    ) -> tuple[NDArray[np.int64], FloatArray]:
+        """Return the class number of every sample, (n, 1), and how much it counts."""
+        weights = _check_sample_weight(sample_weight, data, dtype=np.float64, ensure_non_negative=True)
+        counted, balanced = weights > 0, self.class_weight == "balanced"
+        present = np.unique(labels[counted])
+        factors = np.ones(len(self.classes_))
+        factors[np.searchsorted(self.classes_, present)] = compute_class_weight(
+            self.class_weight, classes=present, y=labels[counted], sample_weight=weights[counted] if balanced else None
         )
-
-    def _noise(self) -> Any:
-        if isinstance(self.input_noise, str):
-            choice("input_noise", self.input_noise, ("auto",), "OscillatorClassifier")
-            return _NOISE * min(float(np.sqrt(self.n_features_in_)), 8.0)
-        return self.input_noise
-
-    def _start(self, data: FloatArray, stream: np.random.RandomState) -> None:
-        """Fix the range of the features and draw the network that learns."""
-        hidden = whole_number("hidden", self.hidden, 0, "OscillatorClassifier")
-        scale = positive_float("input_scale", self.input_scale, "OscillatorClassifier")
-        low, high = data.min(axis=0), data.max(axis=0)
-        # A feature that never changes says nothing: its range is so wide that every value is in the middle.
-        widest = np.finfo(float).max / 8
-        constant = high == low
-        self.input_range_ = np.where(constant, -widest, low), np.where(constant, widest, high)
-        self.objective_ = self._objective()
-        self._seed = int(stream.randint(2**31 - 1))
-        self.network_ = signed_layers(
-            self.n_features_in_,
-            hidden,
-            len(self.classes_),
-            rest=self.objective_.undecided,
-            gain=self.gain,
-            skip=bool(self.skip),
-            seed=self._seed,
-            input_scale=scale,
-        )
-
-    def _scaled(self, data: FloatArray) -> FloatArray:
-        low, high = self.input_range_
-        return np.clip(2 * ((data - low) / (high - low)) - 1, -_BEYOND, _BEYOND)
-
-    def _train(self, data: FloatArray, labels: Any, sample_weight: FloatArray, recipe: Recipe, state: Any) -> None:
-        scaled = self._scaled(data)
-        inputs, numbers, weights = _distinct(scaled, np.searchsorted(self.classes_, labels), sample_weight)
-        self.learned_: Learned = learn(
-            self.network_, inputs, numbers, recipe, sample_weight=weights, seed=self._seed, state=state,
-            progress=self._report if self.verbose else None,
-        )  # fmt: skip
-        self.network_, self.history_ = self.learned_.network, self.learned_.history
-        self.n_iter_ = self.learned_.state.epoch
-        self.equilibrium_report_ = find_equilibrium(self.network_, scaled, solver="batch")
-
-    def _report(self, history: LearningHistory) -> None:
-        epoch = int(history.epoch[-1])
-        if epoch % int(self.verbose) == 0:
-            text = f"epoch {epoch}: loss {history.train_loss[-1]:.4f}, accuracy {history.train_accuracy[-1]:.1%}"
-            if np.isfinite(history.validation_loss[-1]):
-                text += f", validation {history.validation_accuracy[-1]:.1%}"
-            print(text)
-
-    def _outputs(self, X: ArrayLike) -> FloatArray:
-        found = self.settle(X)
-        lost = int(np.sum(~found.stable))
-        if lost:
-            warnings.warn(
-                f"{lost} of {found.stable.size} samples have no stable locked state; they are classified by the last "
-                "state the network reached.",
-                ConvergenceWarning,
-                stacklevel=3,
+        if not factors.min() >= 0 or not factors[np.searchsorted(self.classes_, present)].any():
+            raise ValueError(
+                "The 'class_weight' parameter of OscillatorClassifier must give weights of at least 0, not all of them "
+                f"0, to the classes there are. Got {self.class_weight!r}."
             )
-        return found.phases[:, list(self.network_.outputs)]
+        numbers = np.searchsorted(self.classes_, labels)
+        return numbers[:, None], factors[numbers] * weights
+
+    def _state_for(self, plan: Plan) -> TrainingState:
+        """Return the state from which one more epoch on other samples begins; the optimiser goes on where it can."""
+        before, state = self.training_.plan, self.training_.state
+        state = state.replace(**{name: values[None] for name, values in self.network_.parameters.items()})
+        fresh = state.begin(plan)
+        same = before.optimizer == plan.optimizer and before.rates.keys() == plan.rates.keys()
+        progress, nobody = state.progress if same else fresh.progress, np.zeros((1, 0), dtype=np.int64)
+        return dataclasses.replace(fresh, epoch=state.epoch, held_back=nobody, progress=progress)
 
 
-def _distinct(inputs: FloatArray, numbers: IntArray, weights: FloatArray) -> tuple[FloatArray, IntArray, FloatArray]:
+class OscillatorRegressor(RegressorMixin, _Oscillators):  # type: ignore[misc]
+    """A regressor that lets a layered network of oscillators settle and reads numbers off its output phases.
+
+    As `OscillatorClassifier`, with one output per number to predict: the range of each in the training data is spread
+    over output phases from -1 to 1 radian, and the cost is their distance to the phases that stand for the truth.
+
+    Parameters
+    ----------
+    epochs : int, default=200
+    learning_rate : float, default=0.01
+    gain : float, default=1.0
+    objective : Cost, default=None
+        Of output phases and target phases; `PhaseTargets`, half the squared distance, if left out.
+    hidden, learn, batch_size, optimizer, schedule, gradient, beta, input_scale, input_noise, weight_decay, \
+    early_stopping, validation_fraction, n_iter_no_change, warm_start, skip, restarts, random_state, verbose
+        As for `OscillatorClassifier`; without classes, `restarts` are all made.
+
+    Attributes
+    ----------
+    targets_ : Scaling
+        How numbers become output phases.
+    n_features_in_, network_, history_, training_, n_iter_, objective_, scaling_
+        As for `OscillatorClassifier`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from phasegrad import OscillatorRegressor
+    >>> x = np.linspace(-1, 1, 60)[:, None]
+    >>> y = np.sin(3 * x[:, 0])
+    >>> regressor = OscillatorRegressor(random_state=0).fit(x, y)
+    >>> bool(regressor.score(x, y) > 0.99)
+    True
+    """
+
+    _objectives = (PhaseTargets(), "a cost of output and target phases, such as PhaseTargets()")
+
+    def __init__(
+        self, hidden: int | Sequence[int] = 50, *, objective: Cost | None = None, learn: Any = _LEARN,
+        epochs: int = 200, batch_size: int = 32, learning_rate: float = 0.01, optimizer: str | Optimizer = "adam",
+        schedule: str | Schedule = "cosine", gradient: str = "centred", beta: float = _DEFAULT.beta,
+        input_scale: float = 0.8, input_noise: float | str = "auto", gain: float = 1.0, weight_decay: float = 0.0,
+        early_stopping: bool = False, validation_fraction: float = 0.1, n_iter_no_change: int = 10,
+        warm_start: bool = False, skip: bool = False, restarts: int = 1, random_state: Any = None, verbose: int = 0,
+    ) -> None:  # fmt: skip
+        self._keep(locals())
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Train a network on samples (n_samples, n_features) and numbers (n_samples,) or (n_samples, n_outputs)."""
+        if any(isinstance(each, str) for each in np.ravel(np.asarray(y, dtype=object))):
+            raise ValueError(
+                "The 'y' parameter of OscillatorRegressor must be numbers. Got text; OscillatorClassifier takes names."
+            )
+        data, given = validate_data(
+            self, X, y, dtype=np.float64, ensure_min_samples=2, multi_output=True, y_numeric=True,
+            reset=not self._goes_on,
+        )  # fmt: skip
+        goals = np.asarray(given, dtype=np.float64).reshape(len(data), -1)
+        weights = _check_sample_weight(sample_weight, data, dtype=np.float64, ensure_non_negative=True)
+        answers = _numbered("y", goals.shape[1])
+        self._check_answers(answers)
+        if not self._goes_on:
+            kept = goals[weights > 0]
+            self.targets_ = Scaling(kept.min(axis=0), kept.max(axis=0))
+        self._single = np.ndim(given) == 1
+        return self._fit(data, self.targets_.apply(goals), weights, answers)
+
+    def predict(self, X: ArrayLike) -> FloatArray:
+        """Return the numbers predicted for every sample, shape (n_samples,) or (n_samples, n_outputs)."""
+        outputs, _ = self._read(X)
+        values = self.targets_.invert(outputs)
+        return values[:, 0] if self._single else values
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _numbered(letter: str, count: int) -> list[str]:
+    return [f"{letter}{k}" for k in range(count)]
+
+
+def _of_one(history: History) -> History:
+    """Return the history of a single network without the axis of networks."""
+    given = {item.name: getattr(history, item.name) for item in dataclasses.fields(history) if item.name != "records"}
+    flat = {name: values[0] if values.ndim == 2 else values for name, values in given.items()}
+    return History(**flat, records={name: values[0] for name, values in history.records.items()})
+
+
+def _distinct(
+    inputs: FloatArray, targets: NDArray[Any], weights: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the distinct samples of positive weight, in a fixed order, with the weights of equal ones added up.
 
     So training depends on the weighted set of samples alone: not on the order of the rows, and a sample of weight 2
-    is the same as the sample given twice.
+    is the same as the sample given twice. Rows are told apart by a number made of their bits, and compared.
     """
     kept = weights > 0
-    table = np.column_stack([inputs[kept], numbers[kept]])
-    rows, place = np.unique(table, axis=0, return_inverse=True)
-    total = np.zeros(len(rows))
-    np.add.at(total, place.ravel(), weights[kept])
-    return rows[:, :-1], rows[:, -1].astype(np.int64), total
+    table = np.column_stack([inputs[kept], targets[kept]]) + 0.0
+    factors = np.random.default_rng(0).integers(1, 2**63, table.shape[1], dtype=np.uint64) | np.uint64(1)
+    bits = np.ascontiguousarray(table).view(np.uint64)
+    mixed = (bits ^ (bits >> np.uint64(29))) * factors
+    keys = np.bitwise_xor.reduce(mixed ^ (mixed >> np.uint64(32)), axis=1)
+    _, first, place = np.unique(keys, return_index=True, return_inverse=True)
+    if not np.array_equal(table, table[first][place]):
+        _, first, place = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    rows = table[first]
+    width = inputs.shape[1]
+    return rows[:, :width], rows[:, width:], np.bincount(place.ravel(), weights[kept]).astype(np.float64)

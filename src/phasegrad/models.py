@@ -10,107 +10,164 @@ import json
 import os
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from phasegrad._files import write_whole
+from phasegrad._validation import FloatArray, finite_array
 from phasegrad.datasets import Dataset, Scaling
-from phasegrad.equilibrium import Equilibrium, find_equilibrium
-from phasegrad.files import write_whole
-from phasegrad.interactions import Interaction, OddSeries, Sine
-from phasegrad.network import Network
-from phasegrad.objectives import CLASS_OBJECTIVES, ClassObjective
-from phasegrad.training import TrainingResult
-from phasegrad.validation import finite_array
+from phasegrad.equilibria import Equilibrium, Settling
+from phasegrad.networks import Network
+from phasegrad.objectives import CLASS_OBJECTIVES, ClassObjective, Cost, PhaseTargets
+from phasegrad.terms import TERMS, Interaction, OddSeries, Sine
+from phasegrad.training import Training
 
 FORMAT = "phasegrad model"
-VERSION = 1
+VERSION = 2
 
-_ARRAYS = ("edges", "coupling", "omega", "coupling_reverse", "field_strength", "field_phase")
 _PLAIN = ("inputs", "outputs", "reference", "input_mode", "input_scale", "signed")
+_OBJECTIVES: dict[str, type[Cost]] = {**CLASS_OBJECTIVES, "PhaseTargets": PhaseTargets}
 
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """Classes of a batch of samples and the equilibria they were read from.
+    """What a model says of a batch of samples, and the equilibria it was read from.
 
     Attributes
     ----------
-    labels : ndarray of int, shape (n,)
-        Class numbers; a sample without equilibrium has the class of the last state reached.
+    labels : ndarray of int, shape (n,), or None
+        Class numbers; a sample without equilibrium has the class of the last state reached. None where the model has no
+        classes.
     names : list of str
-        The same as class names.
+        The same as class names; empty where there are none.
+    values : ndarray, shape (n, M), or None
+        What the outputs stand for, where the model has no classes.
     equilibrium : Equilibrium
         With the status of every sample.
     """
 
-    labels: NDArray[np.int64]
+    labels: NDArray[np.int64] | None
     names: list[str]
+    values: FloatArray | None
     equilibrium: Equilibrium
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A network, its objective, and how raw features become inputs and outputs become class names.
+    """A network, its objective, and how raw features become inputs and outputs become answers.
 
     Parameters
     ----------
     network : Network
-    objective : ClassObjective
+    objective : Cost
+        A `ClassObjective` where the outputs stand for classes.
     classes : sequence of str
+        Names of the classes, one per output; for other objectives names of the outputs.
     features : sequence of str
     scaling : Scaling or None
         Applied to raw features first; None if they need none.
+    settling : Settling
+        How every sample is let settle: that of the training.
+    targets : Scaling or None
+        Where the outputs stand for numbers: the values that phases of -1 and 1 radian stand for.
     """
 
     network: Network
-    objective: ClassObjective
+    objective: Cost
     classes: tuple[str, ...]
     features: tuple[str, ...]
     scaling: Scaling | None = None
+    settling: Settling = field(default_factory=Settling)
+    targets: Scaling | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.objective, ClassObjective):
-            raise TypeError(
-                f"A Model's objective must be one for classes, such as NearestTarget(). Got {self.objective!r}."
-            )
-        for name, nodes in (("classes", self.network.outputs), ("features", self.network.inputs)):
-            given = tuple(str(value) for value in getattr(self, name))
+        kinds = {"network": Network, "objective": Cost, "settling": Settling, "scaling": Scaling, "targets": Scaling}
+        for name, needed in kinds.items():
+            part = getattr(self, name)
+            own = needed is Cost and hasattr(part, "cost") and not isinstance(part, type)
+            if not (isinstance(part, needed) or own or (needed is Scaling and part is None)):
+                raise TypeError(f"The '{name}' of a Model must be a {needed.__name__}. Got {part!r:.80}.")
+        for name, nodes, kind in (
+            ("classes", self.network.outputs, "outputs"),
+            ("features", self.network.inputs, "inputs"),
+        ):
+            given = tuple(str(each) for each in getattr(self, name))
             if len(given) != len(nodes):
-                kind = "outputs" if name == "classes" else "inputs"
                 raise ValueError(
                     f"A Model needs one of '{name}' per oscillator of its {len(nodes)} {kind}. Got {given}."
                 )
             object.__setattr__(self, name, given)
 
     @classmethod
-    def from_training(cls, result: TrainingResult, data: Dataset, which: int = 0) -> Model:
+    def from_training(cls, result: Training, data: Dataset, which: int = 0) -> Model:
         """Return the model of one trained network, with the names and the scaling of its data."""
-        return cls(result.networks[which], result.protocol.objective, data.classes, data.features, data.scaling)
+        if not isinstance(data, Dataset):
+            raise TypeError(
+                "Model.from_training takes a Dataset, such as datasets.from_arrays gives; for plain arrays make the "
+                f"model by Model(network, objective, classes, features). Got {type(data).__name__}."
+            )
+        plan, count = result.plan, len(result.networks)
+        if not -count <= which < count:
+            raise ValueError(
+                f"This training holds {count} network{'' if count == 1 else 's'}, numbered from 0. Got number {which}."
+            )
+        return cls(result.networks[which], plan.objective, data.classes, data.features, data.scaling, plan.settling)
 
     def predict(self, x: ArrayLike) -> Prediction:
-        """Return the classes of raw samples, shape (n, n_features)."""
-        raw = finite_array("x", x, "Model.predict")
+        """Return what the model says of raw samples, shape (n, n_features).
+
+        Columns of a table are taken by name, in any order, and others ignored; columns without names, and those for a
+        model whose features are only numbered (x0, x1, ...), by position.
+        """
+        raw = finite_array("x", self._by_name(x), "Model.predict")
         if raw.ndim != 2 or raw.shape[1] != len(self.features):
             raise ValueError(
                 f"Model.predict takes samples of shape (n, {len(self.features)}), one column for each of "
                 f"{', '.join(self.features)}. Got shape {raw.shape}."
             )
-        equilibrium = find_equilibrium(self.network, raw if self.scaling is None else self.scaling.apply(raw))
-        labels = self.objective.decide(equilibrium.phases[:, list(self.network.outputs)])
-        return Prediction(labels, [self.classes[label] for label in labels], equilibrium)
+        inputs = raw if self.scaling is None else self.scaling.apply(raw)
+        equilibrium = self.settling.equilibrium(self.network, inputs)
+        outputs = equilibrium.phases[:, list(self.network.outputs)]
+        if not isinstance(self.objective, ClassObjective):
+            values = outputs if self.targets is None else self.targets.invert(outputs)
+            return Prediction(None, [], values, equilibrium)
+        labels = self.objective.decide(outputs)
+        return Prediction(labels, [self.classes[label] for label in labels], None, equilibrium)
+
+    def _by_name(self, x: Any) -> Any:
+        names = list(getattr(x, "columns", ()))
+        if names and set(self.features) <= set(names):
+            return x[list(self.features)]
+        numbered = self.features == tuple(f"x{k}" for k in range(len(self.features)))
+        if not numbered and any(isinstance(name, str) for name in names):
+            raise ValueError(
+                f"Model.predict takes the columns {', '.join(self.features)} of a table. Got one with the columns "
+                f"{', '.join(map(str, names))}."
+            )
+        return x
 
 
 def save_model(path: str | os.PathLike[str], model: Model) -> None:
     """Write a model to one file, whole or not at all.
 
-    Raises ValueError for an interaction or labels of your own that a file cannot hold, OSError if it cannot be written.
+    Raises ValueError for terms, an interaction, an objective or labels of your own that a file cannot hold, OSError if
+    it cannot be written.
     """
-    place = Path(path)
+    if not isinstance(model, Model):
+        raise TypeError(
+            "save_model takes a Model: Model.from_training(result, data) of a training, classifier.to_model() of an "
+            f"estimator, or Model(...) of a network. Got {type(model).__name__}."
+        )
     network = model.network
+    own = [type(term).__name__ for term in network.terms if type(term) not in TERMS]
+    if own:
+        raise ValueError(f"A model file holds the package's own terms only, not {own[0]}.")
+    if type(model.objective).__name__ not in _OBJECTIVES:
+        raise ValueError(f"A model file holds the package's own objectives only, not {type(model.objective).__name__}.")
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -120,11 +177,17 @@ def save_model(path: str | os.PathLike[str], model: Model) -> None:
         "classes": list(model.classes),
         "features": list(model.features),
         "labels": _plain_labels(network),
+        "settling": model.settling.as_dict(),
+        "scalings": {name: each.beyond for name, each in _scalings(model).items()},
     }
-    arrays = {name: getattr(network, name) for name in _ARRAYS if getattr(network, name) is not None}
-    if model.scaling is not None:
-        arrays |= {"scaling_low": model.scaling.low, "scaling_high": model.scaling.high}
-    write_whole(place, lambda file: np.savez(file, header=np.array(json.dumps(header)), **arrays))
+    arrays: dict[str, Any] = {
+        "edges": network.edges,
+        **{f"parameter.{name}": each for name, each in network.parameters.items()},
+    }
+    for name, each in _scalings(model).items():
+        arrays |= {f"{name}.low": each.low, f"{name}.high": each.high}
+    text = np.array(json.dumps(header, default=lambda each: np.asarray(each).tolist()))
+    write_whole(Path(path), lambda file: np.savez(file, header=text, **arrays))
 
 
 def load_model(path: str | os.PathLike[str]) -> Model:
@@ -152,7 +215,7 @@ def load_model(path: str | os.PathLike[str]) -> Model:
     header = _header(place, content)
     try:
         return _model(header, content)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"{place} is a damaged model file: {error}.") from None
 
 
@@ -172,23 +235,30 @@ def _header(place: Path, content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _model(header: dict[str, Any], content: dict[str, Any]) -> Model:
-    arrays = {name: content[name] for name in _ARRAYS if name in content}
-    settings = {name: header["network"][name] for name in _PLAIN}
+    start = "parameter."
+    parameters = {name.removeprefix(start): each for name, each in content.items() if name.startswith(start)}
     kind = header["interaction"]["kind"]
     interaction = Sine() if kind == "Sine" else OddSeries(tuple(header["interaction"]["coefficients"]))
-    network = Network(
-        arrays.pop("edges"),
-        arrays.pop("coupling"),
-        arrays.pop("omega"),
-        **arrays,
-        **settings,
-        interaction=interaction,
-        labels=header["labels"],
+    settings = {name: header["network"][name] for name in _PLAIN}
+    network = Network(content["edges"], interaction=interaction, labels=header["labels"], **parameters, **settings)
+    objective = dict(header["objective"])
+    scalings = {
+        name: Scaling(content[f"{name}.low"], content[f"{name}.high"], beyond)
+        for name, beyond in header["scalings"].items()
+    }
+    return Model(
+        network,
+        _OBJECTIVES[objective.pop("kind")](**objective),
+        tuple(header["classes"]),
+        tuple(header["features"]),
+        settling=Settling(**header["settling"]),
+        **scalings,
     )
-    scaling = Scaling(content["scaling_low"], content["scaling_high"]) if "scaling_low" in content else None
-    settings = dict(header["objective"])
-    objective = CLASS_OBJECTIVES[settings.pop("kind")](**settings)
-    return Model(network, objective, tuple(header["classes"]), tuple(header["features"]), scaling)
+
+
+def _scalings(model: Model) -> dict[str, Scaling]:
+    given = {"scaling": model.scaling, "targets": model.targets}
+    return {name: each for name, each in given.items() if each is not None}
 
 
 def _interaction_header(interaction: Interaction) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,27 +12,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from phasegrad import datasets
+from phasegrad._validation import FloatArray, IntArray, choice
 from phasegrad.datasets import Dataset, Scaling
+from phasegrad.initial import STARTS
 from phasegrad.models import Model, save_model
-from phasegrad.network import Network
-from phasegrad.seeding import multi_start_seed, output_seed, spectral_seed
-from phasegrad.topologies import layered
-from phasegrad.training import TrainingResult
-from phasegrad.validation import FloatArray, IntArray, choice
+from phasegrad.networks import Network, layered
+from phasegrad.training import Training
 
 if TYPE_CHECKING:
     from phasegrad.estimators import OscillatorClassifier
 
 TASKS = ("vowels", "fm", "xor")
 CLASSIFIER_TASKS = ("digits", *datasets.CLASSICS, *TASKS)
-_INITS: dict[str, Callable[[Network, Dataset, int], Network]] = {
-    "random": lambda network, _data, _seed: network,
-    "spectral": lambda network, _data, _seed: spectral_seed(network),
-    "anti-spectral": lambda network, _data, _seed: spectral_seed(network, sign=-1),
-    "output": lambda network, _data, seed: output_seed(network, seed=seed + 10_000),
-    "anti-output": lambda network, _data, seed: output_seed(network, sign=-1, seed=seed + 10_000),
-    "multi-start": lambda network, data, seed: multi_start_seed(network, data.x_train[:10], seed=seed + 10_000),
-}
+#: A run counts as a success if its accuracy exceeds this; the paper's threshold.
+SUCCESS = 0.6
 
 
 @dataclass(frozen=True)
@@ -43,49 +37,56 @@ class Runs:
 
     @classmethod
     def plan(
-        cls, task: str, vowels: Sequence[str], seeds: Sequence[int], hidden: int, init: str, scale_by: str = "train"
+        cls,
+        task: str,
+        seeds: Sequence[int],
+        hidden: int,
+        init: str,
+        *,
+        vowels: Sequence[str] = ("a", "i"),
+        scale_by: str = "train",
     ) -> Runs:
         """Set up one network and one data set per seed."""
-        choice("task", task, TASKS, "the paper's protocol in phasegrad train")
-        choice("init", init, _INITS, "phasegrad train")
+        choice("task", task, TASKS, "the paper's plan in phasegrad train")
+        choice("init", init, STARTS, "phasegrad train")
         data = [load_task(task, seed, vowels, scale_by=scale_by) for seed in seeds]
         width, classes = data[0].x_train.shape[1], data[0].n_classes
         networks = [layered(width, hidden, classes, seed=seed) for seed in seeds]
-        seeded = [_INITS[init](*run) for run in zip(networks, data, seeds, strict=True)]
-        return cls(seeded, data)
+        started = [
+            STARTS[init](network, part.x_train[:10], seed)
+            for network, part, seed in zip(networks, data, seeds, strict=True)
+        ]
+        return cls(started, data)
 
-    def save_best(self, path: Path, result: TrainingResult, seeds: Sequence[int]) -> int:
-        """Write the network with the best training accuracy and return its seed; test data has no say."""
-        best = int(np.argmax(result.history.train_accuracy[:, -1]))
-        data = self.data[best]
-        save_model(path, Model.from_training(result, data, best))
-        return seeds[best]
+    def best(self, result: Training) -> int:
+        """Return which run has the best training accuracy; test data has no say."""
+        return int(np.argmax(result.history.train_accuracy[:, -1]))
 
-    def as_dict(self, result: TrainingResult, seeds: Sequence[int]) -> dict[str, Any]:
+    def save(self, path: Path, result: Training, run: int) -> None:
+        """Write the trained network of a run as a model file that `phasegrad predict` reads."""
+        save_model(path, Model.from_training(result, self.data[run], run))
+
+    def as_dict(self, result: Training, seeds: Sequence[int]) -> dict[str, Any]:
         """Return every run as plain data."""
         history = result.history
+        last = ("train_accuracy", "test_accuracy", "train_loss", "test_loss", "test_unsettled", "test_unstable")
+        columns = {name: getattr(history, name)[:, -1] for name in last} | {
+            "untrained_test_accuracy": history.test_accuracy[:, 0],
+            "skipped": history.skipped.sum(axis=1),
+            "train_unsettled": history.train_unsettled[:, 1:].sum(axis=1),
+            "train_unstable": history.train_unstable[:, 1:].sum(axis=1),
+        }
+        runs = [
+            {"seed": seed} | {name: values[r].item() for name, values in columns.items()}
+            for r, seed in enumerate(seeds)
+        ]
         return {
-            "runs": [
-                {
-                    "seed": seed,
-                    "train_accuracy": float(history.train_accuracy[r, -1]),
-                    "test_accuracy": float(history.test_accuracy[r, -1]),
-                    "untrained_test_accuracy": float(history.test_accuracy[r, 0]),
-                    "train_loss": float(history.train_loss[r, -1]),
-                    "test_loss": float(history.test_loss[r, -1]),
-                    "skipped": int(history.skipped[r].sum()),
-                    "unstable": int(history.unstable[r].sum()),
-                    "test_skipped": int(history.test_skipped[r, -1]),
-                }
-                for r, seed in enumerate(seeds)
-            ],
+            "runs": runs,
             "epochs": result.state.epoch,
             "evaluated_after": history.epoch.tolist(),
             "test_accuracy_history": history.test_accuracy.tolist(),
             "classes": list(self.data[0].classes),
-            "protocol": {
-                name: str(value) if name == "objective" else value for name, value in vars(result.protocol).items()
-            },
+            "plan": {name: _plain(value) for name, value in vars(result.plan).items()},
             "interrupted": result.interrupted,
         }
 
@@ -115,13 +116,13 @@ class ClassifierRun:
         state = classifier.settle(data.x_test)
         phases = state.phases[:, list(classifier.network_.outputs)]
         predicted = classifier.objective_.decide(phases)
-        accuracy = float(np.mean(predicted == data.y_test))
+        accuracy = float(np.mean(state.stable & (predicted == data.y_test)))
         return cls(seed, data, classifier, untrained, accuracy, predicted, phases, int(np.sum(~state.stable)))
 
     @property
     def interrupted(self) -> bool:
         """Whether training was stopped from outside."""
-        return self.classifier.learned_ is not None and self.classifier.learned_.interrupted
+        return bool(self.classifier.training_.interrupted)
 
     def confusion(self) -> IntArray:
         """Return how many test samples of each class (rows) were given each class (columns)."""
@@ -132,15 +133,12 @@ class ClassifierRun:
 
     def save(self, path: Path) -> None:
         """Write the trained network as a model file that `phasegrad predict` reads."""
-        # The classifier scales by the range of its training part, which follows the data set's own scaling.
+        model = self.classifier.to_model(self.data.classes, self.data.features)
         own = self.data.scaling
-        low, high = self.classifier.input_range_
-        if own is not None:
-            low, high = (own.low + (edge + 1) / 2 * (own.high - own.low) for edge in (low, high))
-        model = Model(
-            self.classifier.network_, self.classifier.objective_, self.data.classes, self.data.features,
-            Scaling(low, high),
-        )  # fmt: skip
+        if own is not None and model.scaling is not None:
+            # The classifier scales what the data set has scaled already: one scaling does both.
+            low, high = own.invert(model.scaling.low), own.invert(model.scaling.high)
+            model = dataclasses.replace(model, scaling=Scaling(low, high, model.scaling.beyond))
         save_model(path, model)
 
     def as_dict(self) -> dict[str, Any]:
@@ -180,11 +178,14 @@ def read_samples(path: Path, features: Sequence[str]) -> FloatArray:
     """Return the feature columns of a CSV file, shape (n, n_features)."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            table = csv.DictReader(file)
-            rows, header = list(table), list(table.fieldnames or [])
+            table = csv.reader(file)
+            header = next(table, [])
+            rows = [(table.line_num, row) for row in table if row]
     except FileNotFoundError:
         raise FileNotFoundError(f"There is no file {path}.") from None
-    except UnicodeDecodeError:
+    except IsADirectoryError:
+        raise ValueError(f"{path} is a folder. Name a file.") from None
+    except (UnicodeDecodeError, csv.Error):
         raise ValueError(f"{path} is not a text file.") from None
     missing = [name for name in features if name not in header]
     if missing:
@@ -192,11 +193,23 @@ def read_samples(path: Path, features: Sequence[str]) -> FloatArray:
             f"{path} has no column {missing[0]!r}. The model needs {', '.join(features)}; the file has "
             f"{', '.join(header) or 'no columns'}."
         )
-    samples = np.empty((len(rows), len(features)))
-    for number, row in enumerate(rows, 2):
-        for column, name in enumerate(features):
+    twice = [name for name in header if name and header.count(name) > 1]
+    if twice:
+        raise ValueError(f"{path}, line 1 names the column {twice[0]!r} twice. Every column needs a name of its own.")
+    samples, places = np.empty((len(rows), len(features))), [header.index(name) for name in features]
+    for number, (line, row) in enumerate(rows):
+        if len(row) != len(header):
+            raise ValueError(f"{path}, line {line}: columns in this line {len(row)}, in the header {len(header)}.")
+        for column, place in enumerate(places):
             try:
-                samples[number - 2, column] = float(row[name])
-            except (TypeError, ValueError):
-                raise ValueError(f"{path}, line {number}: {name} is {row[name]!r}, not a number.") from None
+                samples[number, column] = float(row[place])
+            except ValueError:
+                raise ValueError(f"{path}, line {line}: {header[place]} is {row[place]!r}, not a number.") from None
+            if not np.isfinite(samples[number, column]):
+                raise ValueError(f"{path}, line {line}: {header[place]} is {row[place]!r}, not a finite number.")
     return samples
+
+
+def _plain(value: Any) -> Any:
+    """Return a setting of a plan as plain data."""
+    return value if isinstance(value, str | int | float | bool | None | tuple | list) else str(value)

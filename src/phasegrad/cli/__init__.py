@@ -4,19 +4,42 @@ from __future__ import annotations
 
 import sys
 import warnings
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
+from typer.core import TyperCommand, TyperGroup
 
 import phasegrad
-from phasegrad.cli.checking import bench, draw, verify
-from phasegrad.cli.grids import grid
+from phasegrad.cli.checking import bench, draw, grid, verify
 from phasegrad.cli.reproducing import reproduce, studies
 from phasegrad.cli.training import predict, train
 
+
+class _Readable:
+    """Help that shows flags as flags, and no Python types for lists."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for param in params:
+            if getattr(param, "is_flag", False):
+                param.metavar = ""
+            elif param.nargs == -1:
+                param.display_type_rich = lambda **_: "any number"
+        return params
+
+
+class _Command(_Readable, TyperCommand):
+    """One of the commands."""
+
+
+class _Group(_Readable, TyperGroup):
+    """All of them."""
+
+
 app = typer.Typer(
+    cls=_Group,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
@@ -33,7 +56,7 @@ _COMMANDS = (
     (bench, "phasegrad bench --json bench.json"),
 )
 for _function, _example in _COMMANDS:
-    app.command(epilog=f"Example: {_example}")(_function)
+    app.command(cls=_Command, epilog=f"Example: {_example}")(_function)
 
 
 def main() -> None:

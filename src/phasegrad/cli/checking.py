@@ -1,4 +1,4 @@
-"""Commands that check and show: `verify`, `draw`, `bench`."""
+"""Commands that check and show: `verify`, `draw`, `grid`, `bench`."""
 
 from __future__ import annotations
 
@@ -7,59 +7,49 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 import phasegrad
-from phasegrad.cli.words import check_place, whole_numbers
-from phasegrad.studies import identity, verification
-
-_SIZES = ",".join(map(str, identity.SIZES))
+from phasegrad.cli.words import Json, check_places, progress_bar, put, put_json, whole_numbers
+from phasegrad.studies import Piece
 
 
 def verify(
     sizes: Annotated[
-        str, typer.Option(help="Network sizes of Table 1 and the universality table, separated by commas.")
-    ] = _SIZES,
+        str | None,
+        typer.Option(help="Network sizes of Table 1 and the universality table, by commas (default: as published)."),
+    ] = None,
     seeds: Annotated[
         int | None, typer.Option(min=1, help="Seeds to use wherever a study runs over seeds (default: as published).")
     ] = None,
-    json: Annotated[Path | None, typer.Option(help="Also write every figure to this JSON file.")] = None,
+    json: Json = None,
 ) -> None:
     """Check the phase-gradient identity by every method, and the paper's sections 3 to 5 with it.
 
     Exit status: 0 if every check keeps its tolerance, 1 if one misses it, 2 for wrong input.
     """
-    from phasegrad.files import write_json
-    from phasegrad.report.console import verification_tables
+    from phasegrad.report import verification_tables
+    from phasegrad.reproduction import verify as run
+    from phasegrad.studies import SIZES, verification_studies
 
-    pieces = verification.plan(whole_numbers("sizes", sizes), seeds)
-    if json is not None:
-        check_place(json)
-    progress = Progress(
-        TextColumn("{task.description:<24}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
-    findings = []
+    chosen = SIZES if sizes is None else whole_numbers("sizes", sizes)
+    total = sum(len(study.plan(seeds)) for study in verification_studies(chosen))
+    check_places(json)
+    started: list[str] = []
     try:
-        with progress:
-            task = progress.add_task("starting", total=sum(piece.weight for piece in pieces))
-            for piece in pieces:
-                progress.update(task, description=piece.title)
-                findings.append(piece.function(**piece.arguments))
-                progress.advance(task, piece.weight)
+        with progress_bar("{task.completed} of {task.total}") as progress:
+            task = progress.add_task("starting", total=total)
+
+            def show(piece: Piece) -> None:
+                progress.update(task, description=piece.title, completed=len(started))
+                started.append(piece.title)
+
+            result = run(chosen, seeds, show)
     except KeyboardInterrupt:
-        typer.echo(f"Stopped after {len(findings)} of {len(pieces)} pieces; nothing was written.", err=True)
+        typer.echo(f"Stopped in piece {len(started)} of {total}; nothing was written.", err=True)
         raise typer.Exit(130) from None
-    result = verification.assemble(pieces, findings)
     Console().print(verification_tables(result))
-    if json is not None:
-        write_json(json, result.as_dict())
-        typer.echo(f"Wrote {json}")
-    raise typer.Exit(0 if result.passed else 1)
+    put_json(json, result.as_dict())
+    raise typer.Exit(1 if result.missed else 0)
 
 
 def draw(
@@ -68,14 +58,32 @@ def draw(
     beta: Annotated[float, typer.Option(help="Strength of the nudge.")] = 0.1,
 ) -> None:
     """Draw the two-phase protocol on the paper's 2+5+2 network: settle, nudge, read the gradient."""
-    from phasegrad.report.figures import draw_two_phase
+    from phasegrad.report import draw_two_phase
 
-    check_place(path)
-    network = phasegrad.layered(2, 5, 2, seed=seed)
-    # Stronger inputs and targets than in training, so that the phases can be seen.
-    equilibrium = phasegrad.find_equilibrium(network, [3.0, -2.5])
-    draw_two_phase(network, equilibrium, phasegrad.PhaseTargets(), [-1.2, 0.6], beta=beta, path=path)
-    typer.echo(f"Wrote {path}")
+    check_places(picture=path)
+    put(path, lambda place: draw_two_phase(place, seed=seed, beta=beta))
+
+
+def grid(
+    case: Annotated[str, typer.Argument(help="An IEEE case: case9, case14, case30, case39, case57, case118, ...")],
+    scale: Annotated[float, typer.Option(help="Factor on all injected power.")] = 1.0,
+    relieve: Annotated[str | None, typer.Option(help="A line to relieve, by its two buses: BUS-BUS.")] = None,
+    json: Json = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw the grid here; ends in .svg, .png or .pdf.")] = None,
+) -> None:
+    """Analyse a power grid as an oscillator network: stability, stressed lines, distance to loss of synchrony.
+
+    Exit status: 0 if the grid is synchronous, 1 if it has no stable state, 2 for wrong input.
+    """
+    from phasegrad.power import analyse
+    from phasegrad.report import draw_grid, grid_tables
+
+    check_places(json, picture=plot)
+    found = analyse(phasegrad.datasets.grids.load(case), scale=scale, relieve=relieve)
+    Console().print(grid_tables(found))
+    put(plot, lambda place: draw_grid(found, place))
+    put_json(json, found.as_dict())
+    raise typer.Exit(0 if found.equilibrium.stable else 1)
 
 
 def bench(
@@ -84,35 +92,20 @@ def bench(
         int,
         typer.Option(min=10_000, help="Oscillators of the largest sparse network, in steps of ten from 10000."),
     ] = 1_000_000,
+    folder: Annotated[
+        Path, typer.Option(help="Folder of a reproduction whose processor time is given in plain updates.")
+    ] = Path("reproduction"),
     plot: Annotated[Path | None, typer.Option(help="Draw the growth with size; ends in .svg, .png or .pdf.")] = None,
-    json: Annotated[Path | None, typer.Option(help="Also write every figure to this JSON file.")] = None,
+    json: Json = None,
 ) -> None:
     """Compare speed with the plain way: scipy's fsolve, sample by sample. CPU time, medians, within one run."""
-    from phasegrad.benchmarks.batch import batch
-    from phasegrad.benchmarks.foundation import foundation
-    from phasegrad.benchmarks.small import small
-    from phasegrad.benchmarks.sparse import SIZES, sparse
-    from phasegrad.files import write_json
-    from phasegrad.report.batch import batch_table
-    from phasegrad.report.console import benchmark_tables
-    from phasegrad.report.sparse import draw_growth, sparse_tables
+    from phasegrad.benchmarks import SIZES, measure
+    from phasegrad.report import benchmark_tables, draw_growth
 
-    for place in (json, plot):
-        if place is not None:
-            check_place(place)
-    console = Console(stderr=True)
-    with console.status("training 100 small networks, the plain way and in lanes ..."):
-        figures = {"small": small(rounds)}
-    with console.status("equilibria and gradients ..."):
-        figures["foundation"] = foundation()
-    with console.status("a batch of samples on one network ..."):
-        figures["batch"] = batch(rounds)
-    with console.status("large sparse networks ..."):
-        figures["sparse"] = sparse(tuple(n for n in SIZES if n <= largest))
-    Console().print(benchmark_tables(figures), batch_table(figures["batch"]), sparse_tables(figures["sparse"]))
-    if plot is not None:
-        draw_growth(figures["sparse"], plot)
-        typer.echo(f"Wrote {plot}")
-    if json is not None:
-        write_json(json, figures)
-        typer.echo(f"Wrote {json}")
+    check_places(json, picture=plot)
+    with Console(stderr=True).status("starting ...") as status:
+        sizes = [n for n in SIZES if n <= largest]
+        figures = measure(rounds, sizes, folder, lambda words: status.update(f"{words} ..."))
+    Console().print(benchmark_tables(figures))
+    put(plot, lambda place: draw_growth(figures["sparse"], place))
+    put_json(json, figures)

@@ -38,17 +38,19 @@ class ReproductionProgress:
 
     def __call__(self, tally: Tally) -> None:
         """Show it."""
+        from phasegrad.report import counted
+
         if self.tally is None:
             self._begin(tally)
         self.tally = tally
         for name, done in tally.done.items():
-            words = f"{done} of {tally.total[name]} pieces"
+            words = f"{done} of {counted(tally.total[name], 'piece')}"
             self._progress.update(self._bars[name], completed=done, words=words)
             if done == tally.total[name] and name not in self._announced:
                 self._announced.add(name)
                 if not self._live:
                     typer.echo(f"{name}: {words}", err=True)
-        words = f"{tally.pieces_done} of {tally.pieces} pieces"
+        words = f"{tally.pieces_done} of {counted(tally.pieces, 'piece')}"
         self._progress.update(self._bars[""], completed=tally.weight_done, words=words, end=self._end(tally))
 
     def _begin(self, tally: Tally) -> None:

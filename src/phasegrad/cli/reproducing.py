@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import webbrowser
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
-from phasegrad.cli.words import check_place
-from phasegrad.studies.study import Study
+from phasegrad.cli.words import Json, check_places, put_json
+from phasegrad.studies import Study
 
 _NAMES = Annotated[list[str] | None, typer.Argument(metavar="STUDY", help="Studies to run; all if none is named.")]
 
@@ -35,13 +34,13 @@ def reproduce(
     """
     from phasegrad import reproduction
     from phasegrad.cli.progress import ReproductionProgress
-    from phasegrad.report.verdicts import verdict_tables
-    from phasegrad.reproduction.requirements import require
-    from phasegrad.studies.registry import choose
+    from phasegrad.report import verdict_tables
+    from phasegrad.reproduction import require
+    from phasegrad.studies import choose
 
     chosen = choose(names or ())
     require(("matplotlib", "jinja2", "statsmodels"), "report", "phasegrad reproduce")
-    from phasegrad.report.page import write_report
+    from phasegrad.report import write_report
 
     progress = ReproductionProgress()
     try:
@@ -68,20 +67,20 @@ def reproduce(
         webbrowser.open(page.as_uri())
 
 
-def studies(json: Annotated[Path | None, typer.Option(help="Also write them to this JSON file.")] = None) -> None:
+def studies(json: Json = None) -> None:
     """List the studies: what each asks, its claims, and where they stand in the paper."""
-    from phasegrad.files import write_json
-    from phasegrad.report.verdicts import studies_table
-    from phasegrad.studies.registry import STUDIES
+    from phasegrad.report import studies_table
+    from phasegrad.studies import STUDIES
 
-    if json is not None:
-        check_place(json)
+    check_places(json)
     Console().print(studies_table(STUDIES))
-    if json is not None:
-        write_json(json, [_as_dict(study) for study in STUDIES])
-        typer.echo(f"Wrote {json}")
+    put_json(json, [_as_dict(study) for study in STUDIES])
 
 
 def _as_dict(study: Study) -> dict[str, Any]:
     words = {name: getattr(study, name) for name in ("name", "title", "question", "protocol")}
-    return {**words, "claims": [asdict(claim) for claim in study.claims]}
+    claims = [
+        {name: getattr(claim, name) for name in ("key", "sentence", "where", "published")} | {"rule": claim.asks}
+        for claim in study.claims
+    ]
+    return {**words, "claims": claims}

@@ -2,73 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 import phasegrad
-from phasegrad.cli.words import check_place, seed_list
+from phasegrad._validation import choice
+from phasegrad.cli.words import check_places, learn_words, progress_bar, put, put_json, seed_list, whole_numbers
 
-if TYPE_CHECKING:
-    from phasegrad.runs import Runs
+#: Options that only one of the two methods has, and options that belong to one task.
+_PAPER_ONLY = ("init", "margin", "decision", "evaluate_every")
+_CLASSIFIER_ONLY = ("plot", "shifts")
+_OF_TASK = {"vowels": "vowels", "scale_by": "vowels", "shifts": "digits"}
+#: What says where results go and which runs there are, and is no setting of a run.
+_AROUND = ("task", "seeds", "method", "save", "json", "plot")
 
-
-_METHOD_HELP = (
-    "paper: its protocol, sample by sample; classifier: OscillatorClassifier, in mini-batches (default: paper where it "
-    "has the task)."
-)
-_PLOT_HELP = "Classifier: draw confusion matrix, learning curve and output phases here (svg, png, pdf)."
+_Task = Annotated[
+    str, typer.Argument(help="What to learn: vowels, fm, xor; or digits, iris, wine, breast_cancer, as classifier.")
+]
+_Vowels = Annotated[str | None, typer.Option(help="Vowels to tell apart: a,i (default) or o,u or ae,er,uh.")]
+_Seeds = Annotated[str, typer.Option(help="Seeds: one (3), a list (0,2,5) or a range (0:100).")]
+_Method = Annotated[
+    str | None,
+    typer.Option(
+        help="paper: its plan, sample by sample; classifier: OscillatorClassifier, in mini-batches (default: paper "
+        "where it has the task)."
+    ),
+]
+_Hidden = Annotated[
+    str | None, typer.Option(help="Hidden oscillators (default: 5; classifier 50); classifier: layers, 100,50.")
+]
+_Learn = Annotated[
+    str | None, typer.Option(help="What learns, with rates if you like: omega (default), omega=0.01,coupling=0.5.")
+]
+_Init = Annotated[
+    str | None,
+    typer.Option(
+        help="Paper: initial frequencies: random (default), zero, spectral, anti-spectral, outputs-positive, "
+        "outputs-negative, multi-start or multi-start-signed."
+    ),
+]
+_Epochs = Annotated[int | None, typer.Option(min=0, help="Epochs to train (default: 200; classifier 100).")]
+_Rate = Annotated[
+    float | None, typer.Option(help="Rate of what has none of its own (default: 0.001; classifier 0.005).")
+]
+_Beta = Annotated[float | None, typer.Option(help="Strength of the nudge (default: 0.1; classifier 0.001).")]
+_Margin = Annotated[
+    float | None, typer.Option(help="Paper: targets are -margin for the right output, +margin for the others (0.2).")
+]
+_Decision = Annotated[str | None, typer.Option(help="Paper: cosine (default) or nearest (what the cost asks for).")]
+_Gradient = Annotated[
+    str | None, typer.Option(help="two_phase (default), centred (classifier), adjoint or finite_difference.")
+]
+_Every = Annotated[int | None, typer.Option(min=1, help="Paper: score the test part every so many epochs (20).")]
+_Scale = Annotated[str | None, typer.Option(help="Scale vowels by the train part (default) or, historical, all rows.")]
+_Save = Annotated[Path | None, typer.Option(help="Write the model here; of many seeds the best on its training part.")]
+_Json = Annotated[Path | None, typer.Option(help="Also write every run to this JSON file.")]
+_Plot = Annotated[
+    Path | None, typer.Option(help="Classifier: draw confusion matrix, learning curve and output phases here.")
+]
+_Shifts = Annotated[
+    bool | None, typer.Option("--shifts", help="Digits: also train on every image moved by one pixel each way.")
+]
 
 
 def train(
-    task: Annotated[
-        str, typer.Argument(help="What to learn: vowels, fm, xor; or digits, iris, wine, breast_cancer, as classifier.")
-    ],
-    vowels: Annotated[str, typer.Option(help="Vowels to tell apart, such as a,i or o,u or ae,er,uh.")] = "a,i",
-    seeds: Annotated[str, typer.Option(help="Seeds: one (3), a list (0,2,5) or a range (0:100).")] = "0",
-    method: Annotated[str | None, typer.Option(help=_METHOD_HELP)] = None,
-    hidden: Annotated[int | None, typer.Option(min=1, help="Hidden oscillators (default: 5; classifier 50).")] = None,
-    learn: Annotated[
-        str | None,
-        typer.Option(help="omega, coupling or both (default: omega; classifier: names such as coupling,field_phase)."),
-    ] = None,
-    init: Annotated[
-        str, typer.Option(help="random, spectral, anti-spectral, output, anti-output or multi-start.")
-    ] = "random",
-    epochs: Annotated[int | None, typer.Option(min=0, help="Epochs to train (default: 200; classifier 100).")] = None,
-    learning_rate: Annotated[
-        float | None, typer.Option(help="Step per gradient of a frequency (default: 0.001; classifier 0.005).")
-    ] = None,
-    coupling_rate: Annotated[
-        float | None, typer.Option(help="Step per gradient of a coupling (default: the same).")
-    ] = None,
-    beta: Annotated[float | None, typer.Option(help="Strength of the nudge (default: 0.1; classifier 0.001).")] = None,
-    margin: Annotated[
-        float, typer.Option(help="Targets are -margin for the right output, +margin for the others.")
-    ] = 0.2,
-    decision: Annotated[str, typer.Option(help="cosine (the paper) or nearest (what the cost asks for).")] = "cosine",
-    gradient: Annotated[
-        str | None,
-        typer.Option(help="two_phase (default), adjoint or finite_difference; classifier: centred (default)."),
-    ] = None,
-    loop: Annotated[str, typer.Option(help="Training loop of the paper: main or matched.")] = "main",
-    evaluate_every: Annotated[int, typer.Option(min=1, help="Score the test part every so many epochs.")] = 20,
-    edge_leak: Annotated[bool, typer.Option(help="Historical variant: absent edges leak to 0.01.")] = False,
-    scale_by: Annotated[
-        str, typer.Option(help="Scale vowels by the train part or, historical, by all rows.")
-    ] = "train",
-    save: Annotated[
-        Path | None, typer.Option(help="Write the model here; of many seeds the best on its training part.")
-    ] = None,
-    json: Annotated[Path | None, typer.Option(help="Also write every run to this JSON file.")] = None,
-    plot: Annotated[Path | None, typer.Option(help=_PLOT_HELP)] = None,
-    shifts: Annotated[
-        bool, typer.Option(help="Digits: also train on every image moved by one pixel each way.")
-    ] = False,
+    task: _Task,
+    vowels: _Vowels = None,
+    seeds: _Seeds = "0",
+    method: _Method = None,
+    hidden: _Hidden = None,
+    learn: _Learn = None,
+    init: _Init = None,
+    epochs: _Epochs = None,
+    learning_rate: _Rate = None,
+    beta: _Beta = None,
+    margin: _Margin = None,
+    decision: _Decision = None,
+    gradient: _Gradient = None,
+    evaluate_every: _Every = None,
+    scale_by: _Scale = None,
+    save: _Save = None,
+    json: _Json = None,
+    plot: _Plot = None,
+    shifts: _Shifts = None,
 ) -> None:
     """Train oscillator networks, one per seed, all at once.
 
@@ -76,104 +96,102 @@ def train(
 
     The first training on a machine compiles its kernel, about 15 seconds; after that it is read from disk.
     """
-    from phasegrad.runs import TASKS, Runs
+    given = {name: value for name, value in locals().items() if value is not None}  # first: what was typed
+    from phasegrad.runs import CLASSIFIER_TASKS, TASKS
 
-    for place in (save, json, plot):
-        if place is not None:
-            check_place(place)
+    check_places(save, json, picture=plot)
+    choice("task", task, CLASSIFIER_TASKS, "phasegrad train")
     numbers = seed_list(seeds)
-    changes: dict[str, Any] = {
-        "hidden": hidden, "learn": learn, "epochs": epochs, "learning_rate": learning_rate, "beta": beta,
-        "gradient": gradient,
-    }  # fmt: skip
-    changes = {name: value for name, value in changes.items() if value is not None}
-    if _by_classifier(task, method, TASKS):
-        load = {"vowels": vowels.split(","), "scale_by": scale_by, "shifts": shifts}
-        _train_classifiers(task, numbers, load, changes, save, json, plot)
-        return
-    if plot is not None:
-        raise ValueError("--plot draws classifiers. Add --method classifier.")
-    objective = {"cosine": phasegrad.PaperPair, "nearest": phasegrad.NearestTarget}.get(decision)
-    if objective is None:
-        raise ValueError(f"--decision must be cosine or nearest. Got {decision!r}.")
-    runs = Runs.plan(task, vowels.split(","), numbers, changes.pop("hidden", 5), init, scale_by)
-    protocol = phasegrad.Protocol(
-        objective=objective(margin), coupling_rate=coupling_rate, loop=loop, evaluate_every=evaluate_every,
-        edge_leak=edge_leak, **changes,
-    )  # fmt: skip
-    _train_as_published(runs, numbers, protocol, save, json)
+    by_classifier = task not in TASKS if method is None else method == "classifier"
+    _check_options(task, method, by_classifier, given, only=task not in TASKS)
+    load = {name: given.pop(name) for name in _OF_TASK if name in given}
+    if "vowels" in load:
+        load["vowels"] = load["vowels"].split(",")
+    options = {name: value for name, value in given.items() if name not in _AROUND}
+    if "learn" in options:
+        options["learn"] = learn_words(options["learn"])
+        if isinstance(options["learn"], dict) and "learning_rate" in options:
+            raise ValueError("--learning-rate has no effect where --learn gives every rate. Leave one of them out.")
+    if "hidden" in options:
+        layers = whole_numbers("hidden", options["hidden"])
+        options["hidden"] = layers[0] if len(layers) == 1 else tuple(layers)
+    places = {"save": save, "json": json, "plot": plot}
+    (_train_classifiers if by_classifier else _train_as_published)(task, numbers, load, options, places)
+
+
+def _check_options(
+    task: str, method: str | None, by_classifier: bool, options: Mapping[str, Any], *, only: bool
+) -> None:
+    """Refuse options that would have no effect."""
+    if method not in (None, "paper", "classifier"):
+        raise ValueError(f"--method must be paper or classifier. Got {method!r}.")
+    used, other = ("classifier", "paper") if by_classifier else ("paper", "classifier")
+    for name in options:
+        word = "--" + name.replace("_", "-")
+        if _OF_TASK.get(name, task) != task:
+            raise ValueError(f"{word} is for the task {_OF_TASK[name]}. Leave it out for {task}.")
+        if name in (_PAPER_ONLY if by_classifier else _CLASSIFIER_ONLY):
+            others = (
+                f", and {task} has no other. Leave it out." if only else f". Leave it out, or add --method {other}."
+            )
+            raise ValueError(f"{word} has no effect with --method {used}{others}")
 
 
 def _train_as_published(
-    runs: Runs, numbers: list[int], protocol: phasegrad.Protocol, save: Path | None, json: Path | None
+    task: str, seeds: list[int], load: dict[str, Any], options: dict[str, Any], places: Mapping[str, Path | None]
 ) -> None:
-    """Train by the paper's protocol with a live display, show the table, and write what was asked for."""
-    from phasegrad.report.training import training_table
+    """Train by the paper's plan with a live display, show the table, and write what was asked for."""
+    from phasegrad.report import counted, training_table
+    from phasegrad.runs import Runs
 
-    progress = Progress(
-        TextColumn("{task.description}"), BarColumn(), TextColumn("epoch {task.completed:.0f} of {task.total:.0f}"),
-        TimeElapsedColumn(), console=Console(stderr=True), transient=True,
-    )  # fmt: skip
-    bar = progress.add_task(f"{len(numbers)} seeds, preparing", total=max(protocol.epochs, 1))
+    objectives = {"cosine": phasegrad.PaperPair, "nearest": phasegrad.NearestTarget}
+    decision, hidden = options.pop("decision", "cosine"), options.pop("hidden", 5)
+    if decision not in objectives:
+        raise ValueError(f"--decision must be cosine or nearest. Got {decision!r}.")
+    if not isinstance(hidden, int):
+        raise ValueError(f"--hidden must be one number with --method paper. Got {hidden}.")
+    runs = Runs.plan(task, seeds, hidden, options.pop("init", "random"), **load)
+    plan = phasegrad.paper_plan(objective=objectives[decision](options.pop("margin", 0.2)), **options)
+    progress = progress_bar("epoch {task.completed:.0f} of {task.total:.0f}")
+    many = counted(len(seeds), "seed")
+    bar = progress.add_task(f"{many}, preparing", total=max(plan.epochs, 1))
 
     def show(epoch: int, history: phasegrad.History) -> None:
         accuracy = history.test_accuracy[:, -1].mean()
-        progress.update(bar, completed=epoch, description=f"{len(numbers)} seeds, test accuracy {accuracy:.1%}")
+        progress.update(bar, completed=epoch, description=f"{many}, test accuracy {accuracy:.1%}")
 
     try:
         with progress:
-            result = phasegrad.train_many(runs.networks, runs.data, protocol, seeds=numbers, progress=show)
+            result = phasegrad.train(runs.networks, runs.data, plan, seed=seeds, progress=show)
     except KeyboardInterrupt:
         typer.echo("Stopped before the first epoch; nothing was written.", err=True)
         raise typer.Exit(130) from None
-    Console().print(training_table(numbers, result))
-    if save is not None:
-        chosen = runs.save_best(save, result, numbers)
-        typer.echo(f"Wrote {save} (seed {chosen})")
-    if json is not None:
-        from phasegrad.files import write_json
-
-        write_json(json, runs.as_dict(result, numbers))
-        typer.echo(f"Wrote {json}")
+    Console().print(training_table(seeds, result))
+    best = runs.best(result)
+    put(places["save"], lambda place: runs.save(place, result, best), f" (seed {seeds[best]})")
+    put_json(places["json"], runs.as_dict(result, seeds))
     if result.interrupted:
-        typer.echo(
-            f"Stopped after epoch {result.state.epoch} of {protocol.epochs}; everything above is of that epoch.",
-            err=True,
-        )
+        words = f"Stopped after epoch {result.state.epoch} of {plan.epochs}; everything above is of that epoch."
+        typer.echo(words, err=True)
         raise typer.Exit(130)
 
 
-def _by_classifier(task: str, method: str | None, paper_tasks: Sequence[str]) -> bool:
-    """Whether a task goes to the classifier: as told, or else where the paper's protocol does not have it."""
-    if method not in (None, "paper", "classifier"):
-        raise ValueError(f"--method must be paper or classifier. Got {method!r}.")
-    return task not in paper_tasks if method is None else method == "classifier"
-
-
 def _train_classifiers(
-    task: str,
-    seeds: list[int],
-    load: dict[str, Any],
-    options: dict[str, Any],
-    save: Path | None,
-    json: Path | None,
-    plot: Path | None,
+    task: str, seeds: list[int], load: dict[str, Any], options: dict[str, Any], places: Mapping[str, Path | None]
 ) -> None:
     """Train one classifier per seed, show the table, write what was asked for; of many seeds the best on training."""
-    from phasegrad.files import write_json
-    from phasegrad.report.learning import classifier_table, draw_classifier
+    from phasegrad.report import classifier_table, counted, draw_classifier
     from phasegrad.runs import ClassifierRun, load_task
 
-    if "learn" in options:
-        options = {**options, "learn": tuple(options["learn"].split(","))}
     runs: list[ClassifierRun] = []
+    many = counted(len(seeds), "classifier")
     try:
-        with Console(stderr=True).status(f"training {len(seeds)} classifiers ...") as status:
+        with Console(stderr=True).status(f"training {many} ...") as status:
             for seed in seeds:
                 runs.append(ClassifierRun.fit(load_task(task, seed, **load), seed, **options))
                 if runs[-1].interrupted:
                     break
-                status.update(f"{len(runs)} of {len(seeds)} classifiers, the last at {runs[-1].test_accuracy:.1%}")
+                status.update(f"{len(runs)} of {many}, the last at {runs[-1].test_accuracy:.1%}")
     except KeyboardInterrupt:
         pass
     if not runs:
@@ -181,36 +199,27 @@ def _train_classifiers(
         raise typer.Exit(130)
     Console().print(classifier_table(runs))
     best = max(runs, key=lambda run: run.classifier.history_.train_accuracy[-1])
-    if save is not None:
-        best.save(save)
-        typer.echo(f"Wrote {save} (seed {best.seed})")
-    if plot is not None:
-        draw_classifier(best, plot)
-        typer.echo(f"Wrote {plot} (seed {best.seed})")
-    if json is not None:
-        write_json(json, {"task": task, "runs": [run.as_dict() for run in runs]})
-        typer.echo(f"Wrote {json}")
+    put(places["save"], best.save, f" (seed {best.seed})")
+    put(places["plot"], lambda place: draw_classifier(best, place), f" (seed {best.seed})")
+    put_json(places["json"], {"task": task, "runs": [run.as_dict() for run in runs]})
     if len(runs) < len(seeds) or runs[-1].interrupted:
-        last = f"the last of them for {runs[-1].classifier.n_iter_} epochs"
-        typer.echo(f"Stopped after {len(runs)} of {len(seeds)} classifiers, {last}; all above is of these.", err=True)
+        last = f"the last of them for {counted(runs[-1].classifier.n_iter_, 'epoch')}"
+        typer.echo(f"Stopped after {len(runs)} of {many}, {last}; all above is of these.", err=True)
         raise typer.Exit(130)
 
 
 def predict(
     model: Annotated[Path, typer.Argument(help="Model file that `phasegrad train --save` wrote.")],
     samples: Annotated[Path, typer.Argument(help="CSV file whose header names the model's features.")],
-    json: Annotated[Path | None, typer.Option(help="Also write the classes to this JSON file.")] = None,
+    json: Annotated[Path | None, typer.Option(help="Also write the answers to this JSON file.")] = None,
 ) -> None:
-    """Classify the rows of a CSV file with a trained model; columns that are not features are ignored."""
-    from phasegrad.files import write_json
-    from phasegrad.report.training import prediction_table
+    """Answer the rows of a CSV file with a trained model; columns that are not features are ignored."""
+    from phasegrad.report import prediction_table
     from phasegrad.runs import read_samples
 
-    if json is not None:
-        check_place(json)
+    check_places(json)
     loaded = phasegrad.load_model(model)
     answer = loaded.predict(read_samples(samples, loaded.features))
-    Console().print(prediction_table(answer))
-    if json is not None:
-        write_json(json, {"classes": answer.names, "stable": answer.equilibrium.stable.tolist()})
-        typer.echo(f"Wrote {json}")
+    Console().print(prediction_table(answer, loaded.classes))
+    found = {"classes": answer.names} if answer.values is None else {"values": answer.values.tolist()}
+    put_json(json, {**found, "stable": answer.equilibrium.stable.tolist()})

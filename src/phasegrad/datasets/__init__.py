@@ -5,12 +5,14 @@ from phasegrad.datasets.arrays import from_arrays
 from phasegrad.datasets.classics import CLASSICS, classic, digits
 from phasegrad.datasets.dataset import Dataset, Scaling
 from phasegrad.datasets.fm import fm
+from phasegrad.datasets.grids import Grid
 from phasegrad.datasets.vowels import load_vowel_table, vowels
 from phasegrad.datasets.xor import xor
 
 __all__ = [
     "CLASSICS",
     "Dataset",
+    "Grid",
     "Scaling",
     "classic",
     "digits",

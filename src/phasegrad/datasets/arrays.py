@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from phasegrad._validation import IntArray
 from phasegrad.datasets.dataset import Dataset, Scaling, column_names, distinct_names, plain_array
-from phasegrad.validation import IntArray
 
 
 def from_arrays(
@@ -28,7 +28,6 @@ def from_arrays(
     Parameters
     ----------
     x_train, x_test : array of shape (n, d)
-        Features.
     y_train, y_test : array of shape (n,)
         Labels: whole numbers, names or other values that can be sorted.
     classes : sequence of str, optional

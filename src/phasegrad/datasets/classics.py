@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from phasegrad._validation import FloatArray, IntArray, choice
 from phasegrad.datasets.dataset import Dataset, Scaling, split_and_scale
-from phasegrad.validation import FloatArray, IntArray, choice
 
 CLASSICS = ("iris", "wine", "breast_cancer")
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phasegrad.validation import (
+from phasegrad._validation import (
     FloatArray,
     IntArray,
     choice,
@@ -18,6 +18,7 @@ from phasegrad.validation import (
     float_between,
     frozen_array,
     last_axis_array,
+    positive_float,
     random_stream,
 )
 
@@ -29,7 +30,10 @@ class Scaling:
     Parameters
     ----------
     low, high : array of shape (d,)
-        The values of each feature that become -1 and 1.
+        The values of each feature that become -1 and 1. A feature whose two are equal says nothing: all its values
+        become 0.
+    beyond : float, optional
+        Where scaled values are cut off; nowhere if left out.
 
     Examples
     --------
@@ -41,33 +45,30 @@ class Scaling:
 
     low: FloatArray
     high: FloatArray
+    beyond: float | None = None
 
     def __post_init__(self) -> None:
+        if self.beyond is not None:
+            positive_float("beyond", self.beyond, "Scaling")
         low, high = (finite_array(name, getattr(self, name), "Scaling").copy() for name in ("low", "high"))
         if low.ndim != 1 or low.shape != high.shape:
             raise ValueError(
                 "Scaling needs one low and one high value for each feature. "
                 f"Got 'low' of shape {low.shape} and 'high' of shape {high.shape}."
             )
-        if np.any(high <= low):
-            k = int(np.argmax(high <= low))
+        if np.any(high < low):
+            k = int(np.argmax(high < low))
             raise ValueError(
-                f"Scaling needs high above low for each feature. Got {low[k]} and {high[k]} at index [{k}]."
+                f"Scaling needs high not below low for each feature. Got {low[k]} and {high[k]} at index [{k}]."
             )
         object.__setattr__(self, "low", frozen_array(low))
         object.__setattr__(self, "high", frozen_array(high))
 
     @classmethod
     def fit(cls, x: ArrayLike, features: Sequence[str] | None = None, *, part: str = "training part") -> Self:
-        """Return the scaling that brings each column of ``x`` to exactly [-1, 1].
+        """Return the scaling that brings each column of ``x`` (n, d) to exactly [-1, 1].
 
-        Parameters
-        ----------
-        x : array of shape (n, d)
-        features : sequence of str, optional
-            Names of the columns, for messages; x0, x1, ... unless given.
-        part : str
-            What ``x`` is, for messages.
+        ``features`` names the columns and ``part`` the whole, for messages.
         """
         array = plain_array("x", x, "Scaling.fit")
         names = distinct_names("features", column_names(array) if features is None else features, "Scaling.fit")
@@ -86,7 +87,17 @@ class Scaling:
     def apply(self, x: ArrayLike) -> FloatArray:
         """Return ``x`` of shape (..., d) scaled; values outside the fitted range go beyond -1 and 1."""
         table = last_axis_array("x", x, self.low.size, "one value for each feature", "Scaling.apply")
-        return 2 * (table - self.low) / (self.high - self.low) - 1
+        # Ranges near the largest number there is would overflow if they were taken before halving.
+        width, flat = 0.5 * self.high - 0.5 * self.low, self.high == self.low
+        scaled = (table - self.low) / np.where(flat, 1.0, width) - 1
+        if np.any(flat):
+            scaled = np.where(flat, 0.0, scaled)
+        return scaled if self.beyond is None else np.clip(scaled, -self.beyond, self.beyond)
+
+    def invert(self, scaled: ArrayLike) -> FloatArray:
+        """Return the values (..., d) that `apply` takes to ``scaled``, as if nothing were cut off."""
+        table = last_axis_array("scaled", scaled, self.low.size, "one value for each feature", "Scaling.invert")
+        return self.low + (table + 1) * (0.5 * self.high - 0.5 * self.low)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -184,22 +195,14 @@ def split_and_scale(
 
     Parameters
     ----------
-    name : str
-        Name of the data set.
-    x : array of shape (n, d)
-        Features.
-    y : int array of shape (n,)
-        Labels: positions in ``classes``.
-    classes, features : sequence of str
-        Names of the classes and of the columns.
+    name, x, y, classes, features
+        As for `Dataset`: features of shape (n, d), and labels of shape (n,) that are positions in ``classes``.
     seed : int, Generator or None
-        Seed of the random stream.
     train_fraction : float
         Share of the rows that are for training, from 0 to 1.
     scale_by : {"train", "all"}
-        Where the range of each feature is taken from. With ``"train"``, the training part, test values may lie
-        outside [-1, 1]. ``"all"`` takes the range of all rows, so the training part knows something about the
-        test part; it is there to repeat historical results that were made this way.
+        Where the range of each feature is taken from. By the training part, test values may lie outside [-1, 1]; by
+        all rows, the training part knows something about the test part, as in some historical results.
 
     Examples
     --------

@@ -8,13 +8,12 @@ power, all per unit. The IEEE cases come with the pypower package.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from phasegrad.network import Network
-from phasegrad.validation import FloatArray, choice
+from phasegrad._validation import FloatArray, choice
+from phasegrad.networks import Network
 
 #: The cases that can be loaded, by their names in pypower.
 CASES = (
@@ -24,7 +23,6 @@ _VOLTAGES = ("unit", "case")
 _KINDS = {1: "load", 2: "generator", 3: "slack"}
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Grid(Network):
     """A power grid as a `Network`: labels are bus numbers, every edge is a line.
 
@@ -36,18 +34,27 @@ class Grid(Network):
         Power of one unit.
     circuits : tuple of int
         How many parallel lines each edge stands for.
+    *network, **options
+        As for `Network`.
     """
 
-    name: str = field(default="", kw_only=True)
-    base_mva: float = field(default=100.0, kw_only=True)
-    circuits: tuple[int, ...] = field(default=(), kw_only=True)
+    name: str
+    base_mva: float
+    circuits: tuple[int, ...]
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def __init__(
+        self, *network: Any, name: str = "", base_mva: float = 100.0, circuits: tuple[int, ...] = (), **options: Any
+    ) -> None:
+        super().__init__(*network, **options)
+        for key, value in (("name", name), ("base_mva", base_mva), ("circuits", tuple(circuits))):
+            self._set(key, value)
         if len(self.circuits) != self.n_edges or self.labels is None or self.node_attributes is None:
             raise ValueError(
                 "A Grid needs one number of circuits per edge, labels and node_attributes: use grids.load."
             )
+
+    def _settings(self) -> dict[str, Any]:
+        return {**super()._settings(), "name": self.name, "base_mva": self.base_mva, "circuits": self.circuits}
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -114,13 +121,9 @@ def from_case(name: str, case: Mapping[str, Any], *, voltages: str = "unit") -> 
     omega[slack] -= omega.sum()
     edges, coupling, circuits = _lines(name, case["branch"], place, magnitude)
     counts = np.bincount(at, minlength=len(bus))
+    columns = ("kind", "demand_mw", "generation_mw", "generators")
     attributes = [
-        {
-            "kind": _KINDS[int(row[1])],
-            "demand_mw": float(row[2]),
-            "generation_mw": float(power),
-            "generators": int(count),
-        }
+        dict(zip(columns, (_KINDS[int(row[1])], float(row[2]), float(power), int(count)), strict=True))
         for row, power, count in zip(bus, generated, counts, strict=True)
     ]
     return Grid(

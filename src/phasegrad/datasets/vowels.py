@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from phasegrad._validation import FloatArray, IntArray, choice, float_between, frozen_array, random_stream
 from phasegrad.datasets.dataset import Dataset, split_and_scale
-from phasegrad.validation import FloatArray, IntArray, choice, float_between, frozen_array, random_stream
 
 _LETTERS = {"a": "ah", "e": "eh", "i": "iy", "o": "oa", "u": "uw"}
 _CODES = (*_LETTERS.values(), "ae", "aw", "ei", "er", "ih", "oo", "uh")
@@ -106,8 +106,8 @@ def vowels(
     train_fraction : float
         Share of the rows that are for training.
     scale_by : {"train", "all"}
-        Whether the range of each feature is that of the training part, or of all selected rows. ``"all"`` lets
-        the training part know something about the test part; it repeats historical results.
+        Whether the range of each feature is that of the training part or, as in some historical results, of all
+        selected rows, which lets the training part know something about the test part.
     features : sequence of str, or str with commas
         Any of duration_ms, f0_hz, f1_hz, f2_hz, f3_hz.
     groups : sequence of str, or str with commas, optional

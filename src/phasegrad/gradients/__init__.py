@@ -1,22 +1,26 @@
-"""Gradients: six independent ways behind one signature, and the table that compares them."""
+"""Gradients: six ways behind one signature, and the table that compares them."""
 
-from phasegrad.gradients.compare import GradientTable, check_gradients
-from phasegrad.gradients.differences import finite_difference
-from phasegrad.gradients.implicit import adjoint
-from phasegrad.gradients.nudged import centred, holomorphic, suggest_beta, two_phase
-from phasegrad.gradients.result import Gradient, GradientWarning
-from phasegrad.gradients.torch_autograd import autograd
+from phasegrad.gradients._adjoint import adjoint
+from phasegrad.gradients._autograd import autograd
+from phasegrad.gradients._compare import GradientTable, check_gradients, cosine, relative_error
+from phasegrad.gradients._differences import finite_difference
+from phasegrad.gradients._means import MeanGradient
+from phasegrad.gradients._nudged import centred, holomorphic, suggest_beta, two_phase
+from phasegrad.gradients._question import Gradient, GradientWarning
 
 __all__ = [
     "Gradient",
     "GradientTable",
     "GradientWarning",
+    "MeanGradient",
     "adjoint",
     "autograd",
     "centred",
     "check_gradients",
+    "cosine",
     "finite_difference",
     "holomorphic",
+    "relative_error",
     "suggest_beta",
     "two_phase",
 ]

@@ -5,17 +5,18 @@ applies to them. Where outputs stand for classes, the rule that turns phases int
 the cost, because the two must agree.
 """
 
-from phasegrad.objectives.classes import ClassObjective
-from phasegrad.objectives.distances import (
-    ClassTargets,
+from phasegrad.objectives._classes import ClassObjective
+from phasegrad.objectives._cost import Cost, check_cost
+from phasegrad.objectives._distances import (
     NearestTarget,
     OneHotPhases,
     OutputDifferences,
     PaperPair,
     PeriodicDistance,
 )
-from phasegrad.objectives.entropy import CosineCrossEntropy
-from phasegrad.objectives.phases import PhaseTargets
+from phasegrad.objectives._entropy import CosineCrossEntropy
+from phasegrad.objectives._formulas import Formula, formula_of
+from phasegrad.objectives._phases import PhaseTargets
 
 #: Every objective for classes, by name; the paper's pair is the only one that is not consistent.
 CLASS_OBJECTIVES: dict[str, type[ClassObjective]] = {
@@ -26,12 +27,15 @@ CLASS_OBJECTIVES: dict[str, type[ClassObjective]] = {
 __all__ = [
     "CLASS_OBJECTIVES",
     "ClassObjective",
-    "ClassTargets",
     "CosineCrossEntropy",
+    "Cost",
+    "Formula",
     "NearestTarget",
     "OneHotPhases",
     "OutputDifferences",
     "PaperPair",
     "PeriodicDistance",
     "PhaseTargets",
+    "check_cost",
+    "formula_of",
 ]

@@ -1,1 +1,28 @@
-"""Reports: what studies found, as tables, figures and files."""
+"""Reports: what studies, trainings and benchmarks found, as tables, figures and files."""
+
+from phasegrad.report.benchmarks import benchmark_tables, draw_growth
+from phasegrad.report.console import counted, studies_table, verdict_tables, verification_tables
+from phasegrad.report.drawings import draw_two_phase, picture_format
+from phasegrad.report.grids import draw_grid, grid_tables
+from phasegrad.report.objectives import draw_objectives
+from phasegrad.report.page import write_report
+from phasegrad.report.training import classifier_table, draw_classifier, prediction_table, training_table
+
+__all__ = [
+    "benchmark_tables",
+    "classifier_table",
+    "counted",
+    "draw_classifier",
+    "draw_grid",
+    "draw_growth",
+    "draw_objectives",
+    "draw_two_phase",
+    "grid_tables",
+    "picture_format",
+    "prediction_table",
+    "studies_table",
+    "training_table",
+    "verdict_tables",
+    "verification_tables",
+    "write_report",
+]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from phasegrad.studies.study import Table
+from phasegrad.studies import Table
 
 NOTHING = "–"
 _DIGITS = 4

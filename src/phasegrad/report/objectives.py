@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from phasegrad.objectives import ClassObjective
-from phasegrad.report.drawings.style import panels, picture, style
-from phasegrad.report.figures import format_of, save
+from phasegrad.report.drawings.style import drawn
 
 _FIRST, _SECOND = "#CFE3F3", "#FBE3B5"
 
@@ -19,20 +18,12 @@ def draw_objectives(objectives: Sequence[ClassObjective], path: Path) -> None:
     """Draw, for two outputs and class 0, the cost as contours over the regions of the decision.
 
     The star marks the lowest cost. It must lie well inside the region of class 0; in the paper's pair it lies on the
-    border.
-
-    Parameters
-    ----------
-    objectives : sequence of ClassObjective
-    path : Path
-        Where to write; the ending chooses the format.
+    border. The ending of the path chooses the format.
     """
-    ending = format_of(path)
-    with style():
-        figure, planes = panels(3.4 * len(objectives), 3.6, 1, len(objectives))
+    count = len(objectives)
+    with drawn(path, 3.4 * count, 3.6, 1, count) as (_, planes):
         for axes, objective in zip(planes, objectives, strict=True):
             _draw_plane(axes, objective)
-    save(path, picture(figure, ending, words_as_text=True))
 
 
 def _draw_plane(axes: Any, objective: ClassObjective) -> None:
@@ -47,7 +38,6 @@ def _draw_plane(axes: Any, objective: ClassObjective) -> None:
     axes.contour(line, line, cost, levels=9, colors="black", linewidths=0.5)
     row, column = np.unravel_index(int(np.argmin(cost)), cost.shape)
     axes.plot(line[column], line[row], marker="*", color="black", markersize=12)
-    axes.set_xlabel("phase of output 0")
-    axes.set_ylabel("phase of output 1")
+    axes.set(xlabel="phase of output 0", ylabel="phase of output 1")
     axes.set_aspect("equal")
-    axes.set_title(type(objective).__name__ + ("" if objective.consistent else ": a tie"), loc="left")
+    axes.set_title(type(objective).__name__ + ("" if objective.consistent else ": a tie"))

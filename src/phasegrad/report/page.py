@@ -6,129 +6,53 @@ import base64
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from phasegrad.files import is_unfinished
-from phasegrad.report.cells import Column, columns
+from phasegrad._files import is_unfinished, write_bytes
+from phasegrad.report.cells import columns
+from phasegrad.report.document import claims_document
 from phasegrad.report.drawings import draw, picture
-from phasegrad.report.figures import save
-from phasegrad.reproduction.result import Reproduction, versions
-from phasegrad.studies.study import Figure, Outcome, Study, Table, Verdict
+from phasegrad.report.verdicts import BADGES
+from phasegrad.reproduction import Reproduction, require, versions
+from phasegrad.studies import Figure, Table
 
 PAPER = "The Phase Is the Gradient: Equilibrium Propagation for Frequency Learning in Kuramoto Networks"
 _PIXELS_PER_INCH = 120
 _TALL = 24
 
 
-@dataclass(frozen=True)
-class Badge:
-    """A verdict as the page shows it.
+class Picture(NamedTuple):
+    """A drawn figure: its SVG as an address that holds the content itself, and its size on screen."""
 
-    Parameters
-    ----------
-    kind : str
-        The class that colours it.
-    mark : str
-        A sign beside the words, for the eye.
-    short : str
-        The verdict in two or three words.
-    long : str
-        The whole verdict.
-    """
-
-    kind: str
-    mark: str
-    short: str
-    long: str
-
-
-BADGES = {
-    Verdict.REPRODUCED: Badge("reproduced", "✓", "reproduced", Verdict.REPRODUCED.value),
-    Verdict.HISTORICAL: Badge("historical", "↺", "historical variant only", Verdict.HISTORICAL.value),
-    Verdict.CONTROLLED: Badge("controlled", "≠", "a control changes it", Verdict.CONTROLLED.value),
-    Verdict.NOT_REPRODUCED: Badge("missed", "✕", "not reproduced", Verdict.NOT_REPRODUCED.value),
-    Verdict.UNTESTABLE: Badge("untestable", "–", "not testable here", Verdict.UNTESTABLE.value),
-}
-
-
-# How a sentence goes on after a number of claims: one of them, or several.
-_PHRASES = {
-    Verdict.REPRODUCED: ("is reproduced", "are reproduced"),
-    Verdict.HISTORICAL: ("holds only under a historical variant", "hold only under a historical variant"),
-    Verdict.CONTROLLED: ("holds, but a control changes its meaning", "hold, but a control changes their meaning"),
-    Verdict.NOT_REPRODUCED: ("is not reproduced", "are not reproduced"),
-    Verdict.UNTESTABLE: ("cannot be tested here", "cannot be tested here"),
-}
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A drawn figure: its words, its SVG as an address that holds the content itself, and its size on screen."""
-
-    figure: Figure
     source: str
     width: int
     height: int
 
 
-@dataclass(frozen=True)
-class Sheet:
-    """A table with its columns laid out; ``tall`` ones scroll in their own box."""
-
-    table: Table
-    columns: list[Column]
-    tall: bool
-
-
-@dataclass(frozen=True)
-class Section:
-    """All the page says about one study."""
-
-    study: Study
-    outcome: Outcome
-    sheets: list[Sheet]
-    pictures: list[Picture]
-
-
 def write_report(folder: Path, reproduction: Reproduction) -> Path:
-    """Write tables, figures and the page into a folder, each file whole, and remove those of an earlier report.
+    """Write tables, figures, claims and the page into a folder, each file whole, and remove those of an earlier report.
 
-    Parameters
-    ----------
-    folder : Path
-        Made if it is not there. ``tables`` and ``figures`` in it belong to the report.
-    reproduction : Reproduction
-
-    Returns
-    -------
-    Path
-        ``index.html``, complete in itself.
+    The folder is made if it is not there; ``tables`` and ``figures`` in it belong to the report. Returns the page,
+    ``index.html``, which is complete in itself.
     """
     outcomes = [reproduction.outcomes[study.name] for study in reproduction.studies]
     tables = [table for outcome in outcomes for table in outcome.tables]
     figures = [figure for outcome in outcomes for figure in outcome.figures]
-    _check_names("table", [table.name for table in tables])
-    _check_names("figure", [figure.name for figure in figures])
-    write_tables(folder / "tables", tables)
-    pictures = {picture.figure.name: picture for picture in write_figures(folder / "figures", figures)}
-    sections = [
-        Section(
-            study,
-            outcome,
-            [Sheet(table, columns(table), len(table.rows) > _TALL) for table in outcome.tables],
-            [pictures[figure.name] for figure in outcome.figures],
-        )
-        for study, outcome in zip(reproduction.studies, outcomes, strict=True)
-    ]
+    for kind, names in (("table", [table.name for table in tables]), ("figure", [figure.name for figure in figures])):
+        if twice := [name for name, count in Counter(names).items() if count > 1]:
+            raise ValueError(f"Every {kind} needs a name of its own. Got {', '.join(twice)} more than once.")
+    _write_tables(folder / "tables", tables)
+    pictures = {figure.name: picture for figure, picture in _write_figures(folder / "figures", figures)}
+    verdicts = {judgement.claim.key: judgement.verdict for judgement in reproduction.judgements}
+    write_bytes(folder / "claims.md", claims_document(reproduction.studies, verdicts).encode("utf-8"))
     page = folder / "index.html"
-    save(page, render_page(reproduction, sections).encode("utf-8"))
+    write_bytes(page, _render(reproduction, pictures).encode("utf-8"))
     return page
 
 
-def write_tables(folder: Path, tables: Iterable[Table]) -> None:
+def _write_tables(folder: Path, tables: Iterable[Table]) -> None:
     """Write every table as CSV, numbers in full precision, and remove others."""
     folder.mkdir(parents=True, exist_ok=True)
     written = set()
@@ -138,55 +62,48 @@ def write_tables(folder: Path, tables: Iterable[Table]) -> None:
         writer.writerow(table.columns)
         writer.writerows(table.rows)
         written.add(folder / f"{table.name}.csv")
-        save(folder / f"{table.name}.csv", content.getvalue().encode("utf-8"))
+        write_bytes(folder / f"{table.name}.csv", content.getvalue().encode("utf-8"))
     _remove_others(folder, written, ("csv",))
 
 
-def write_figures(folder: Path, figures: Iterable[Figure]) -> list[Picture]:
+def _write_figures(folder: Path, figures: Iterable[Figure]) -> Iterator[tuple[Figure, Picture]]:
     """Draw every figure, write it as SVG and PNG, and remove others."""
     folder.mkdir(parents=True, exist_ok=True)
-    pictures, written = [], set()
+    written = set()
     for figure in figures:
         drawing = draw(figure.name, figure.data)
         content = {ending: picture(drawing, ending) for ending in ("svg", "png")}
         for ending, file in content.items():
             written.add(folder / f"{figure.name}.{ending}")
-            save(folder / f"{figure.name}.{ending}", file)
+            write_bytes(folder / f"{figure.name}.{ending}", file)
         source = f"data:image/svg+xml;base64,{base64.b64encode(content['svg']).decode('ascii')}"
-        width, height = (round(_PIXELS_PER_INCH * inches) for inches in drawing.get_size_inches())
-        pictures.append(Picture(figure, source, width, height))
+        yield figure, Picture(source, *(round(_PIXELS_PER_INCH * inches) for inches in drawing.get_size_inches()))
     _remove_others(folder, written, ("svg", "png"))
-    return pictures
 
 
-def render_page(reproduction: Reproduction, sections: list[Section]) -> str:
+def _render(reproduction: Reproduction, pictures: dict[str, Picture]) -> str:
     """Return the page as HTML that asks for nothing from outside."""
-    jinja2 = _import_jinja2()
+    require(("jinja2",), "report", "The page")
+    import jinja2
+
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("phasegrad.report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        finalize=_keep_percentages,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+        loader=jinja2.PackageLoader("phasegrad.report"), autoescape=True, undefined=jinja2.StrictUndefined,
+        finalize=_keep_percentages, trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
     return environment.get_template("page.html.j2").render(
-        paper=PAPER,
-        reproduction=reproduction,
-        sections=sections,
-        badges=BADGES,
-        tally=[(badge, reproduction.counts[verdict]) for verdict, badge in BADGES.items()],
-        claims=len(reproduction.judgements),
-        summary=summary(reproduction),
-        versions=versions(),
-    )
+        paper=PAPER, reproduction=reproduction, pictures=pictures, badges=BADGES, columns=columns, tall=_TALL,
+        summary=summary(reproduction), versions=versions(),
+        sections=[(study, reproduction.outcomes[study.name]) for study in reproduction.studies],
+    )  # fmt: skip
 
 
 def summary(reproduction: Reproduction) -> str:
     """Return what came out in two sentences."""
     claims, studies = len(reproduction.judgements), len(reproduction.studies)
     verdicts = "; ".join(
-        f"{count} {_PHRASES[verdict][count != 1]}" for verdict, count in reproduction.counts.items() if count
+        f"{count} {BADGES[verdict].one if count == 1 else BADGES[verdict].several}"
+        for verdict, count in reproduction.counts.items()
+        if count
     )
     return (
         f"{claims} {'claim of the paper was' if claims == 1 else 'claims of the paper were'} tested in {studies} "
@@ -200,24 +117,8 @@ def _keep_percentages(words: Any) -> Any:
     return words.replace(" %", "\N{NO-BREAK SPACE}%") if isinstance(words, str) else words
 
 
-def _check_names(kind: str, names: list[str]) -> None:
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise ValueError(f"Every {kind} needs a name of its own. Got {', '.join(twice)} more than once.")
-
-
 def _remove_others(folder: Path, written: set[Path], endings: tuple[str, ...]) -> None:
     """Remove what an earlier report left in the folder, and what a killed one left half done."""
     for path in folder.iterdir():
         if (path.suffix.lstrip(".") in endings and path not in written) or is_unfinished(path):
             path.unlink()
-
-
-def _import_jinja2() -> Any:
-    try:
-        import jinja2
-    except ImportError:
-        raise ImportError(
-            "The page needs jinja2, which is not installed. Install it with 'pip install phasegrad[report]'."
-        ) from None
-    return jinja2

@@ -1,6 +1,21 @@
-"""Reproduction: runs the pieces of studies here or on a cluster, and keeps what is finished."""
+"""Reproduction: runs the pieces of studies here or on a cluster and keeps what is finished; verifies in one go."""
 
+from phasegrad.reproduction.folder import cpu_seconds_of
+from phasegrad.reproduction.identity import fingerprint, versions
+from phasegrad.reproduction.requirements import require
 from phasegrad.reproduction.result import Reproduction
 from phasegrad.reproduction.run import PieceError, Tally, reproduce
+from phasegrad.reproduction.verification import Verification, verify
 
-__all__ = ["PieceError", "Reproduction", "Tally", "reproduce"]
+__all__ = [
+    "PieceError",
+    "Reproduction",
+    "Tally",
+    "Verification",
+    "cpu_seconds_of",
+    "fingerprint",
+    "reproduce",
+    "require",
+    "verify",
+    "versions",
+]

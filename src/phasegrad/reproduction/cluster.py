@@ -13,28 +13,17 @@ from typing import Any
 from phasegrad.reproduction.execution import Answer, Runner, compute, failure, longest_first
 from phasegrad.reproduction.identity import Identity
 from phasegrad.reproduction.requirements import require
-from phasegrad.studies.piece import Piece
+from phasegrad.studies import Piece
 
 SECONDS_TO_CONNECT = 5
 
 
 @contextmanager
 def cluster_runner(address: str) -> Iterator[Runner]:
-    """Connect to a scheduler, check its workers, and yield what runs pieces there.
+    """Connect to a scheduler, such as ``tcp://127.0.0.1:8786``, check its workers, and yield what runs pieces there.
 
-    Parameters
-    ----------
-    address : str
-        Of a running scheduler, such as ``tcp://127.0.0.1:8786``.
-
-    Raises
-    ------
-    ImportError
-        dask.distributed is not installed.
-    OSError
-        Nothing answers at the address.
-    ValueError
-        It is no address of a scheduler, which has workers, all with the code and packages of this process.
+    ImportError says that dask.distributed is not installed, OSError that nothing answers, ValueError that it is no
+    address of a scheduler with workers that all have the code and packages of this process.
     """
     require(("distributed",), "cluster", "Running on a cluster")
     client = _connect(address)

@@ -24,35 +24,21 @@ from typing import TypeAlias
 
 import threadpoolctl
 
-from phasegrad.studies.piece import Piece
+from phasegrad.studies import Piece
 
 _THREAD_COUNTS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back from a piece.
+    """What came back from a piece."""
 
-    Parameters
-    ----------
-    text : str
-        Its result as JSON; empty if it failed.
-    wall, cpu : float
-        Seconds it took.
-    warnings : tuple of str
-        What it warned of.
-    error : str
-        If it failed, the last line of its traceback; else empty.
-    trace : str
-        If it failed, its traceback.
-    """
-
-    text: str = ""
-    wall: float = 0.0
+    text: str = ""  # its result as JSON; empty if it failed
+    wall: float = 0.0  # seconds it took
     cpu: float = 0.0
-    warnings: tuple[str, ...] = ()
-    error: str = ""
-    trace: str = ""
+    warnings: tuple[str, ...] = ()  # what it warned of
+    error: str = ""  # if it failed, the last line of its traceback
+    trace: str = ""  # and all of it
 
 
 Runner: TypeAlias = Callable[[Sequence[Piece]], Generator[tuple[Piece, Answer]]]
@@ -82,14 +68,7 @@ def longest_first(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def run_here(pieces: Sequence[Piece], workers: int) -> Generator[tuple[Piece, Answer]]:
-    """Yield every piece with its answer as it arrives.
-
-    Parameters
-    ----------
-    pieces : sequence of Piece
-    workers : int
-        Processes to run side by side; with 1 the pieces run in this one.
-    """
+    """Yield every piece with its answer as it arrives, from so many processes side by side; with 1 from this one."""
     ordered = longest_first(pieces)
     workers = min(workers, len(ordered))
     return _in_processes(ordered, workers) if workers > 1 else _in_this_process(ordered)

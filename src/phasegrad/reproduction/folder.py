@@ -1,8 +1,8 @@
 """The folder of a reproduction: finished pieces, each a file of its own, and what was made of them.
 
 Layout: ``run.json`` says whose the folder is; ``pieces/`` holds the results of the finished pieces; ``results.json``,
-``tables/``, ``figures/`` and ``index.html`` are made from them. Every file is written whole, ``run.json`` first, so a
-process can be killed at any moment and the next one goes on.
+``tables/``, ``figures/``, ``claims.md`` and ``index.html`` are made from them. Every file is written whole,
+``run.json`` first, so a process can be killed at any moment and the next one goes on.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from phasegrad.files import is_unfinished, write_json
+from phasegrad._files import is_unfinished, write_json
 from phasegrad.reproduction.execution import Answer
 from phasegrad.reproduction.identity import Identity
-from phasegrad.studies.piece import Piece
+from phasegrad.studies import Piece
 
 RUN = "run.json"
 RESULTS = "results.json"
@@ -27,22 +28,15 @@ _MARK = "phasegrad"
 _PIECE = re.compile(r".+-([0-9a-f]{12})\.json")
 # What --fresh deletes: in the subfolders first, run.json last, so that the folder stays ours until the end.
 _OWN = {"pieces": _PIECE, "tables": re.compile(r".+\.csv"), "figures": re.compile(r".+\.(svg|png)")}
-_OWN_FILES = ("index.html", RESULTS, RUN)
+_OWN_FILES = ("index.html", "claims.md", RESULTS, RUN)
 
 
+@dataclass(frozen=True)
 class ResultsFolder:
-    """Results of one identity. Made by `open_folder`, which holds a lock on it.
+    """Results of one identity. Made by `open_folder`, which holds a lock on it."""
 
-    Parameters
-    ----------
-    path : Path
-    results : dict of str to object
-        What the finished pieces returned, by `Piece.identity`.
-    """
-
-    def __init__(self, path: Path, results: dict[str, Any]) -> None:
-        self.path = path
-        self.results = results
+    path: Path
+    results: dict[str, Any]  # what the finished pieces returned, by `Piece.identity`
 
     def keep(self, piece: Piece, answer: Answer) -> None:
         """Write the answer of a finished piece, whole, and remember its result."""
@@ -63,24 +57,20 @@ class ResultsFolder:
         write_json(self.path / RESULTS, data)
 
 
+def cpu_seconds_of(path: Path) -> float | None:
+    """Return the processor time that all pieces of a finished reproduction took; None if there is none."""
+    if not (path / RESULTS).exists():
+        return None
+    return sum(float(record["seconds"]["cpu"]) for record in _records(path / "pieces"))
+
+
 @contextmanager
 def open_folder(path: Path, identity: Identity, *, fresh: bool = False) -> Iterator[ResultsFolder]:
     """Open the folder of a reproduction, or make it, and hold it until the end.
 
-    Parameters
-    ----------
-    path : Path
-        New, empty, or the folder of a reproduction of the same identity, which goes on.
-    identity : Identity
-    fresh : bool
-        Delete an earlier reproduction there, whatever its identity or state. Only its own files are deleted.
-
-    Raises
-    ------
-    ValueError
-        The folder belongs to something else, to another identity or to a running process, or is damaged.
-    OSError
-        It cannot be made, read or written.
+    It must be new, empty, or of a reproduction of the same identity, which goes on; ``fresh`` deletes the files of an
+    earlier one, whatever its identity or state, and no others. ValueError says that the folder belongs to something
+    else, to another identity or to a running process, or is damaged; OSError that it cannot be made, read or written.
     """
     _make(path)
     with _only_one(path):
@@ -93,7 +83,7 @@ def open_folder(path: Path, identity: Identity, *, fresh: bool = False) -> Itera
         else:
             write_json(path / RUN, {_MARK: "reproduction", **identity.as_dict()})
         _make(path / "pieces")
-        yield ResultsFolder(path, dict(_read_pieces(path / "pieces")))
+        yield ResultsFolder(path, {record["identity"]: record["result"] for record in _records(path / "pieces")})
 
 
 def _make(path: Path) -> None:
@@ -130,8 +120,9 @@ def _only_one(path: Path) -> Iterator[None]:
 
 def _check_ownership(path: Path) -> None:
     """Refuse a folder with files that no reproduction wrote; one killed while it wrote its first file is empty."""
+    empty = all(is_unfinished(entry) and entry.name.startswith(f".{RUN}.") for entry in path.iterdir())
     try:
-        ours = _MARK in json.loads(_read(path / RUN)) if (path / RUN).exists() else _holds_nothing(path)
+        ours = _MARK in json.loads(_read(path / RUN)) if (path / RUN).exists() else empty
     except (ValueError, TypeError):
         ours = True  # damaged: nothing is deleted unless asked for
     if not ours:
@@ -139,10 +130,6 @@ def _check_ownership(path: Path) -> None:
             f"{path} holds files that are not of a reproduction; nothing there was touched. "
             "Name an empty or a new folder with --out."
         )
-
-
-def _holds_nothing(path: Path) -> bool:
-    return all(is_unfinished(entry) and entry.name.startswith(f".{RUN}.") for entry in path.iterdir())
 
 
 def _check_identity(path: Path, identity: Identity) -> None:
@@ -158,8 +145,8 @@ def _check_identity(path: Path, identity: Identity) -> None:
         )
 
 
-def _read_pieces(folder: Path) -> Iterator[tuple[str, Any]]:
-    """Yield identity and result of every finished piece; a damaged one is an error, not a piece to compute again."""
+def _records(folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield what is kept of every finished piece; a damaged one is an error, not a piece to compute again."""
     for path in sorted(folder.iterdir()):
         name = _PIECE.fullmatch(path.name)
         if name is None:
@@ -172,7 +159,7 @@ def _read_pieces(folder: Path) -> Iterator[tuple[str, Any]]:
             sound = False
         if not sound:
             raise _damaged(path)
-        yield record["identity"], record["result"]
+        yield record
 
 
 def _read(path: Path) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import phasegrad
 
-FORMAT = 1
+FORMAT = 2
 _PACKAGES = ("phasegrad", "numpy", "scipy", "numba", "scikit-learn", "statsmodels", "torch")
 # Rooms that only show results, and files that are neither code nor data.
 _WITHOUT_EFFECT = ("report", "cli")
@@ -26,14 +26,7 @@ def versions() -> dict[str, str]:
 
 @cache
 def fingerprint() -> str:
-    """Return a digest of all code and data of the package that a figure can depend on.
-
-    Examples
-    --------
-    >>> from phasegrad.reproduction.identity import fingerprint
-    >>> len(fingerprint())
-    64
-    """
+    """Return a digest of all code and data of the package that a figure can depend on."""
     return digest_of_sources(Path(phasegrad.__file__).parent)
 
 
@@ -50,24 +43,12 @@ def digest_of_sources(root: Path) -> str:
 
 @dataclass(frozen=True)
 class Identity:
-    """What must be the same for results to belong together.
+    """What must be the same for results to belong together."""
 
-    Parameters
-    ----------
-    versions : dict of str to str
-        Of Python and the packages.
-    sources : str
-        Digest of the package's own code and data.
-    seeds : int or None
-        The number of seeds every study is held to; None for all, as published.
-    format : int
-        Of the files.
-    """
-
-    versions: dict[str, str]
-    sources: str
-    seeds: int | None
-    format: int = FORMAT
+    versions: dict[str, str]  # of Python and the packages
+    sources: str  # digest of the package's own code and data
+    seeds: int | None  # the number of seeds every study is held to; None for all, as published
+    format: int = FORMAT  # of the files
 
     @classmethod
     def here(cls, seeds: int | None = None) -> Identity:

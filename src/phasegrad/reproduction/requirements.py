@@ -7,17 +7,7 @@ from importlib.util import find_spec
 
 
 def require(packages: Iterable[str], extra: str, purpose: str) -> None:
-    """Raise ImportError if one of the packages is not installed.
-
-    Parameters
-    ----------
-    packages : iterable of str
-        Names to import.
-    extra : str
-        The extra of phasegrad that installs them.
-    purpose : str
-        What needs them, as the beginning of the sentence.
-    """
+    """Raise ImportError if one of the packages is not installed; ``purpose`` is the beginning of its sentence."""
     missing = [name for name in packages if find_spec(name) is None]
     if missing:
         verb = "is" if len(missing) == 1 else "are"

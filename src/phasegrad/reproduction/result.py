@@ -8,27 +8,16 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from phasegrad.reproduction.identity import FORMAT, fingerprint, versions
-from phasegrad.studies.study import Judgement, Outcome, Study, Verdict
-
-__all__ = ["Reproduction", "versions"]
+from phasegrad.studies import Judgement, Outcome, Study, Verdict
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """Studies with their outcomes.
-
-    Parameters
-    ----------
-    studies : tuple of Study
-    outcomes : dict of str to Outcome
-        By name of the study.
-    seeds : int or None
-        The number of seeds every study was held to; None if all were used, as published.
-    """
+    """Studies with their outcomes."""
 
     studies: tuple[Study, ...]
-    outcomes: dict[str, Outcome]
-    seeds: int | None = None
+    outcomes: dict[str, Outcome]  # by name of the study
+    seeds: int | None = None  # that every study was held to; None if all were used, as published
 
     @property
     def judgements(self) -> list[Judgement]:
@@ -57,11 +46,9 @@ class Reproduction:
 
 
 def _study(study: Study, outcome: Outcome) -> Any:
-    data = {
-        "title": study.title,
-        "question": study.question,
-        "protocol": study.protocol,
+    data = {name: getattr(study, name) for name in ("title", "question", "protocol")} | {
         "claims": [judgement.as_dict() for judgement in outcome.judgements],
+        "checks": [check.as_dict() for check in outcome.checks],
         "tables": [asdict(table) for table in outcome.tables],
         "figures": [{"name": figure.name, "caption": figure.caption} for figure in outcome.figures],
         "remarks": outcome.remarks,

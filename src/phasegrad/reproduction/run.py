@@ -11,17 +11,15 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from phasegrad._validation import whole_number
 from phasegrad.reproduction.cluster import cluster_runner
 from phasegrad.reproduction.execution import Answer, Runner, run_here
 from phasegrad.reproduction.folder import ResultsFolder, open_folder
 from phasegrad.reproduction.identity import Identity
 from phasegrad.reproduction.requirements import require
 from phasegrad.reproduction.result import Reproduction
-from phasegrad.studies.piece import Piece
-from phasegrad.studies.registry import STUDIES
-from phasegrad.studies.study import Outcome, Study
-from phasegrad.training.lanes import processors
-from phasegrad.validation import whole_number
+from phasegrad.studies import STUDIES, Outcome, Piece, Study
+from phasegrad.training import processors
 
 
 class PieceError(RuntimeError):
@@ -30,23 +28,13 @@ class PieceError(RuntimeError):
 
 @dataclass(frozen=True)
 class Tally:
-    """How far a reproduction is.
+    """How far a reproduction is."""
 
-    Parameters
-    ----------
-    done, total : dict of str to int
-        Pieces per study; one that several studies share counts for each of them.
-    pieces_done, pieces : int
-        Different pieces.
-    weight_done, weight : float
-        Their weights. Work left takes about as long as work done, weight by weight.
-    """
-
-    done: dict[str, int]
+    done: dict[str, int]  # pieces per study; one that several studies share counts for each of them
     total: dict[str, int]
-    pieces_done: int
+    pieces_done: int  # different pieces
     pieces: int
-    weight_done: float
+    weight_done: float  # their weights: work left takes about as long as work done, weight by weight
     weight: float
 
 
@@ -91,11 +79,11 @@ def reproduce(
     --------
     >>> import tempfile
     >>> from phasegrad.reproduction import reproduce
-    >>> from phasegrad.studies.registry import choose
+    >>> from phasegrad.studies import choose
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     found = reproduce(choose(["finite-beta"]), folder, seeds=2, workers=1)
     >>> [judgement.verdict.value for judgement in found.judgements]
-    ['reproduced', 'reproduced']
+    ['not decided by these data', 'reproduced']
     """
     if not studies:
         raise ValueError("The 'studies' parameter of reproduce must hold at least one study.")
@@ -106,7 +94,7 @@ def reproduce(
     plans = {study.name: study.plan(seeds) for study in studies}
     # The cluster first: a folder is not emptied for a run that cannot begin.
     with _runner(count, cluster) as run, open_folder(Path(folder), Identity.here(seeds), fresh=fresh) as place:
-        _run_missing(run, place, plans, progress)
+        _run_missing(run, place, plans, progress or (lambda _tally: None))
         found = _covered(studies, seeds, place)
         outcomes = {study.name: _conclude(study, seeds, place) for study in found}
         reproduction = Reproduction(found, outcomes, seeds)
@@ -124,10 +112,7 @@ def _runner(workers: int, cluster: str | None) -> Iterator[Runner]:
 
 
 def _run_missing(
-    run: Runner,
-    folder: ResultsFolder,
-    plans: dict[str, dict[str, Piece]],
-    progress: Callable[[Tally], object] | None,
+    run: Runner, folder: ResultsFolder, plans: dict[str, dict[str, Piece]], progress: Callable[[Tally], object]
 ) -> None:
     """Run what the folder does not hold, and keep every answer as it arrives."""
     pieces: dict[str, Piece] = {}
@@ -138,12 +123,7 @@ def _run_missing(
             owners.setdefault(piece.identity, []).append(name)
     missing = [piece for identity, piece in pieces.items() if identity not in folder.results]
     failed: list[tuple[Piece, Answer]] = []
-
-    def report() -> None:
-        if progress is not None:
-            progress(_tally(pieces, owners, folder))
-
-    report()
+    progress(_tally(pieces, owners, folder))
     with closing(run(missing)) as answers:
         for piece, answer in answers:
             if answer.error:
@@ -152,7 +132,7 @@ def _run_missing(
             folder.keep(piece, answer)
             for words in answer.warnings:
                 warnings.warn(f"{piece.title}: {words}", stacklevel=4)
-            report()
+            progress(_tally(pieces, owners, folder))
     if failed:
         raise _piece_error(failed, owners, folder)
 
@@ -171,32 +151,29 @@ def _tally(pieces: dict[str, Piece], owners: dict[str, list[str]], folder: Resul
 def _piece_error(failed: list[tuple[Piece, Answer]], owners: dict[str, list[str]], folder: ResultsFolder) -> PieceError:
     first, answer = failed[0]
     others = "" if len(failed) == 1 else f" {len(failed) - 1} more failed: {', '.join(p.title for p, _ in failed[1:])}."
+    kept = "1 finished piece is" if len(folder.results) == 1 else f"{len(folder.results)} finished pieces are"
     error = PieceError(
         f"The piece {first.title!r} of the study {owners[first.identity][0]!r} failed: {answer.error}.{others} "
-        f"{_count(len(folder.results))} kept in {folder.path}; the same command tries the rest again."
+        f"{kept} kept in {folder.path}; the same command tries the rest again."
     )
     for piece, each in failed:
         error.add_note(f"{piece.title}: {each.trace}")
     return error
 
 
-def _count(pieces: int) -> str:
-    return "1 finished piece is" if pieces == 1 else f"{pieces} finished pieces are"
-
-
 def _covered(studies: Sequence[Study], seeds: int | None, folder: ResultsFolder) -> tuple[Study, ...]:
     """Return the studies asked for and every other one that the folder already holds, in the order of the paper."""
+
+    def held(study: Study) -> bool:
+        pieces = study.plan(seeds).values()
+        return len(pieces) > 0 and all(piece.identity in folder.results for piece in pieces)
+
     asked = {study.name: study for study in studies}
     known = {study.name: asked.get(study.name, study) for study in STUDIES}
-    found = [study for name, study in known.items() if name in asked or _is_held(study, seeds, folder)]
+    found = [study for name, study in known.items() if name in asked or held(study)]
     return (*found, *(study for name, study in asked.items() if name not in known))
-
-
-def _is_held(study: Study, seeds: int | None, folder: ResultsFolder) -> bool:
-    pieces = study.plan(seeds).values()
-    return len(pieces) > 0 and all(piece.identity in folder.results for piece in pieces)
 
 
 def _conclude(study: Study, seeds: int | None, folder: ResultsFolder) -> Outcome:
     results: dict[str, Any] = {name: folder.results[piece.identity] for name, piece in study.plan(seeds).items()}
-    return study.assess(results)
+    return study.assess(results, seeds)

@@ -1,18 +1,50 @@
-"""Solvers: from a system and a start to phases whose force vanishes, each sample for itself."""
+"""Solvers: from a system and a start to phases whose force vanishes, and whether the state found is stable."""
 
-from phasegrad.solvers.batch import BatchNewton
-from phasegrad.solvers.contract import Solution, Solver
-from phasegrad.solvers.flow import GradientFlow
-from phasegrad.solvers.newton import BranchNewton, GuardedNewton
-from phasegrad.solvers.sparse import Progress, SparseNewton
+from phasegrad.solvers._choice import (
+    BATCHED,
+    FOLLOWING,
+    SOLVERS,
+    STOPPING,
+    AlignedNewton,
+    branch_solver,
+    is_sparse,
+    refuse_dense_solve,
+    solver_of,
+)
+from phasegrad.solvers._contract import Solution, Solver, residual
+from phasegrad.solvers._flow import GradientFlow
+from phasegrad.solvers._linear import chunks, is_positive_definite, on_one_blas_thread, one_blas_thread
+from phasegrad.solvers._newton import InTurn, Newton, Progress
+from phasegrad.solvers._products import Couplings, Products
+from phasegrad.solvers._response import respond
+from phasegrad.solvers._stability import Stability, exceeds, largest_angles, stability
 
 __all__ = [
-    "BatchNewton",
-    "BranchNewton",
+    "BATCHED",
+    "FOLLOWING",
+    "SOLVERS",
+    "STOPPING",
+    "AlignedNewton",
+    "Couplings",
     "GradientFlow",
-    "GuardedNewton",
+    "InTurn",
+    "Newton",
+    "Products",
     "Progress",
     "Solution",
     "Solver",
-    "SparseNewton",
+    "Stability",
+    "branch_solver",
+    "chunks",
+    "exceeds",
+    "is_positive_definite",
+    "is_sparse",
+    "largest_angles",
+    "on_one_blas_thread",
+    "one_blas_thread",
+    "refuse_dense_solve",
+    "residual",
+    "respond",
+    "solver_of",
+    "stability",
 ]

@@ -8,188 +8,113 @@ alone: d* = 2 margin (n_i - n_a) / n_train.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from phasegrad.studies import generalisation, statistics, summary
+from phasegrad._validation import BoolArray, FloatArray
+from phasegrad.runs import SUCCESS
+from phasegrad.studies import generalisation, statistics
 from phasegrad.studies.arms import MARGIN, Arm
-from phasegrad.studies.baselines import logistic_piece
-from phasegrad.studies.piece import Piece
-from phasegrad.studies.study import Claim, Figure, Judgement, Outcome, Study, Table, Verdict
+from phasegrad.studies.conditions import Condition, Conditions, cell, cells, failed, scores, succeeded
+from phasegrad.studies.measures import Measure, Quantity, Results, Unit, average
+from phasegrad.studies.rules import all_of, at_least, at_most, below, every
+from phasegrad.studies.study import Claim, Figure, Study, Table
 
 FEW = 24
 RATES = (0.001, 0.01, 0.1, 0.3, 0.5)
 LONG = ((80, 0.01), (300, 0.01), (600, 0.01))
-LONG_STARTS = ("random", "spectral", "negated")
+STARTS = ("random", "spectral", "anti-spectral")
+_FM = {"task": "fm", "hidden": 10, "rate": 0.01, "evaluate_every": 10, "seeds": 20}
 #: The settings that go through the same controls; FM as in its study.
 SETTINGS: dict[str, tuple[str, dict[str, Any]]] = {
     "ai": ("/a i/, frequencies, 2+5+2", {"evaluate_every": 200}),
-    **{
-        key: (generalisation.NAMES[key], {**options, "evaluate_every": 200, "seeds": generalisation.SEEDS})
-        for key, options in generalisation.SETTINGS.items()
-    },
-    "fm": (
-        "FM, frequencies at 0.01, 10+10+2",
-        {"task": "fm", "hidden": 10, "rate": 0.01, "evaluate_every": 10, "seeds": 20},
-    ),
+    **{key: (name, {**options, "evaluate_every": 200}) for key, (name, options) in generalisation.SETTINGS.items()},
+    "fm": ("FM, frequencies at 0.01, 10+10+2", _FM),
 }
-_TASKS = {"ou": "ou", "fm": "fm"}
 TRIVIAL_LOSS = MARGIN**2  # both outputs at phase zero
+_CHANGES: dict[str, dict[str, Any]] = {
+    **{start: {"start": start} for start in STARTS},
+    "exchanged": {"exchanged": True},
+    "reference": {"reference": 1},
+}
 
 
-def _plan(seeds: int | None) -> dict[str, Piece]:
-    pieces = {
-        f"logistic_{task}": logistic_piece(task, seeds, 20 if task == "fm" else 100) for task in ("ai", "ou", "fm")
-    }
+def _conditions() -> Iterator[tuple[str, Condition]]:
     for key, (name, options) in SETTINGS.items():
-        for start in ("random", "spectral", "negated"):
-            pieces[f"{key}_{start}"] = Arm(**options, start=start).piece(f"{name}, {start}", seeds)
-        pieces[f"{key}_exchanged"] = Arm(**options, exchanged=True).piece(f"{name}, outputs exchanged", seeds)
-        pieces[f"{key}_reference"] = Arm(**options, reference=1).piece(f"{name}, node 1 held", seeds)
-    for start in LONG_STARTS:
-        pieces[f"long_{start}"] = Arm(start=start, stages=LONG, seeds=FEW).piece(f"long training, {start}", seeds)
+        for change, more in _CHANGES.items():
+            yield f"{key}_{change}", Condition(f"{name}, {change}", Arm(**options, **more))
+    for start in STARTS:
+        yield f"long_{start}", Condition(f"long training, {start}", Arm(start=start, stages=LONG, seeds=FEW))
     for rate in RATES:
         arm = Arm(start="spectral", learn="coupling", rate=rate, seeds=FEW)
-        pieces[f"rate_{rate:g}"] = arm.piece(f"couplings at {rate:g}", seeds)
+        yield f"rate_{rate:g}", Condition(f"couplings at {rate:g}", arm)
     for learn in ("omega", "coupling"):
         arm = Arm(start="spectral", learn=learn, seeds=FEW, detail=True)
-        pieces[f"offset_{learn}"] = arm.piece(f"one constant offset, {learn}", seeds)
-    return pieces
+        yield f"offset_{learn}", Condition(f"one constant offset, {learn}", arm)
 
 
-def _assess(results: Mapping[str, Any]) -> Outcome:
-    judgements = [_landscape(results), _basin(results), _lasting(results), _gradient_is_fine(results)]
-    tables = [_settings_table(results), _long_table(results), _rates_table(results), _offset_table(results)]
-    return Outcome(judgements, tables, _figures(results), dict(results), _remarks(results))
+ARMS = Conditions(_conditions())
 
 
-def _sign_agreement(run: Mapping[str, Any], which: str = "separation") -> float:
-    return float(np.mean((np.array(run[which]) > 0) == summary.succeeded(run)))
+def _stages(results: Results, figure: str, stage: int = -1) -> FloatArray:
+    """Return a figure of a stage of the long trainings, (starts, seeds)."""
+    return np.array([np.array(results[f"long_{start}"]["stages"][figure])[:, stage] for start in STARTS])
 
 
-def _landscape(results: Mapping[str, Any]) -> Judgement:
-    run, negated = results["ai_random"], results["ai_negated"]
-    failed = np.array(run["test"])[~summary.succeeded(run)]
-    agrees, early = _sign_agreement(run), _sign_agreement(run, "untrained_separation")
-    count = len(run["test"])
-    exchanged = summary.succeeded(results["ai_exchanged"])
-    one = int(np.sum(exchanged != summary.succeeded(run)))
-    return Judgement(
-        CLAIMS[0],
-        Verdict.NOT_REPRODUCED if agrees > 0.9 and summary.mean(failed) < 0.4 else Verdict.REPRODUCED,
-        f"failed seeds score {summary.percent(summary.mean(failed))}; the sign of the output difference d agrees with "
-        f"success in {summary.percent(agrees, 0)} of {count} seeds ({summary.percent(early, 0)} before training)",
-        f"In {summary.percent(agrees, 0)} of the seeds success is the sign of d, an orientation, and failed seeds "
-        f"score {summary.percent(summary.mean(failed))}, where chance is 50 %.",
-        agrees,
-        f"Exchanging the two outputs' roles exchanges success and failure in {one} of {count} seeds; the spectral seed "
-        f"with its sign reversed succeeds in {int(summary.succeeded(negated).sum())}.",
-    )
+def _long_count(words: str, start: str, stage: int = -1, more: int = 0) -> Quantity:
+    """Return the successes of a long training, of all splits or of those with more /i/ (1) or more /a/ (-1)."""
+
+    def won(results: Results) -> BoolArray:
+        stages = results[f"long_{start}"]["stages"]
+        chosen = np.sign(stages["surplus"]) == more if more else slice(None)
+        return np.asarray((np.array(stages["accuracy"])[:, stage] > SUCCESS)[chosen])
+
+    return Quantity.count(f"number of successes {words} ({start} start)", won)
 
 
-def _basin(results: Mapping[str, Any]) -> Judgement:
-    stages = {start: results[f"long_{start}"]["stages"] for start in LONG_STARTS}
-    losses = np.array([np.array(stages[start]["loss"])[:, -1] for start in LONG_STARTS])
-    separations = np.array([np.array(stages[start]["separation"])[:, -1] for start in LONG_STARTS])
-    spread = float(np.max(np.ptp(losses, axis=0)))
-    distance = float(np.max(np.abs(separations - np.array(stages["random"]["optimum"]))))
-    return Judgement(
-        CLAIMS[1],
-        Verdict.NOT_REPRODUCED if spread < 1e-4 else Verdict.REPRODUCED,
-        f"random, spectral and reversed spectral starts, {stages['random']['epochs'][-1]} epochs: final costs agree to "
-        f"{spread:.1e} in every one of {losses.shape[1]} seeds, and d reaches its optimum d* to {distance:.1e} rad",
-        f"Three different starts reach the same cost to {spread:.0e}.",
-        spread,
-        "The optimum d* = 2 margin (n_i - n_a) / n_train follows from the class counts of the split alone.",
-    )
+def _distance(results: Results) -> FloatArray:
+    return np.abs(_stages(results, "separation") - np.array(results["long_random"]["stages"]["optimum"]))
 
 
-def _lasting(results: Mapping[str, Any]) -> Judgement:
-    stages = {start: results[f"long_{start}"]["stages"] for start in LONG_STARTS}
-    won = {start: (np.array(stage["accuracy"]) > 0.6).sum(axis=0) for start, stage in stages.items()}
-    surplus = np.array(stages["spectral"]["surplus"])
-    final = np.array(stages["spectral"]["accuracy"])[:, -1] > 0.6
-    n = len(final)
-    words = "; ".join(f"{start} {' / '.join(str(int(w)) for w in won[start][1:])}" for start in LONG_STARTS)
-    return Judgement(
-        CLAIMS[2],
-        Verdict.CONTROLLED if won["spectral"][1] == n and won["spectral"][-1] < n else Verdict.REPRODUCED,
-        f"successes of {n} after {' / '.join(str(e) for e in stages['random']['epochs'][1:])} epochs (200 at 0.001, "
-        f"then at 0.01): {words}",
-        f"With longer training {int(won['spectral'][-1])} of {n} successes of the spectral seed are left; random "
-        f"starts have {int(won['random'][-1])}.",
-        float(won["spectral"][-1]),
-        "What is left depends on the split: with more /i/ than /a/ in the training part "
-        f"{int(np.sum(final & (surplus > 0)))} of {int(np.sum(surplus > 0))} succeed, with fewer "
-        f"{int(np.sum(final & (surplus < 0)))} of {int(np.sum(surplus < 0))}.",
-    )
+def _exchanges(words: str, arm: str) -> Quantity:
+    words = f"number of seeds in which {words} exchanges success and failure"
+    return Quantity.count(words, lambda results: succeeded(results[arm]) != succeeded(results["ai_random"]))
 
 
-def _gradient_is_fine(results: Mapping[str, Any]) -> Judgement:
-    run = results["ai_random"]
-    before, after = summary.mean(run["untrained_loss"]), summary.mean(run["train_loss"])
-    loss = [summary.mean(results[f"rate_{rate:g}"]["train_loss"]) for rate in RATES]
-    accuracy = [summary.mean(results[f"rate_{rate:g}"]["test"]) for rate in RATES]
-    lowest = int(np.argmin(loss))
-    contradiction = loss[lowest] < min(TRIVIAL_LOSS, after) and accuracy[lowest] < accuracy[0]
-    return Judgement(
-        CLAIMS[3],
-        Verdict.CONTROLLED if after < before and contradiction else Verdict.REPRODUCED,
-        f"frequencies, random starts: mean cost {before:.4f} to {after:.4f}, lowest seed {min(run['train_loss']):.4f}; "
-        f"couplings at {RATES[lowest]:g}: {loss[lowest]:.4f}, accuracy {summary.percent(accuracy[lowest])}",
-        f"Both outputs at phase zero cost {TRIVIAL_LOSS:g}; frequencies end at {after:.4f} on average, and couplings "
-        f"that get down to {loss[lowest]:.4f} go from {summary.percent(accuracy[0])} to "
-        f"{summary.percent(accuracy[lowest])} accuracy.",
-        loss[lowest],
-        f"Decided by nearest target, what the cost asks for, the frequency-trained networks score "
-        f"{summary.percent(summary.mean(run['nearest']))}.",
-    )
+def _of_rates(results: Results, figure: str) -> list[float]:
+    return [average(results[f"rate_{rate:g}"][figure]) for rate in RATES]
 
 
-def _remarks(results: Mapping[str, Any]) -> list[str]:
-    offset = {learn: results[f"offset_{learn}"] for learn in ("omega", "coupling")}
-    untrained = summary.mean(offset["omega"]["untrained_offset_test"])
-    pinned, run = results["ai_reference"], results["ai_random"]
-    count = min(30, len(run["test"]))
-    flips = int(np.sum(summary.succeeded(pinned)[:count] != summary.succeeded(run)[:count]))
-    return [
-        f"One constant, the midpoint of the classes, taken from both output phases gives {summary.percent(untrained)} "
-        f"without any training, {summary.percent(summary.mean(offset['omega']['offset_test']))} after training "
-        f"frequencies and {summary.percent(summary.mean(offset['coupling']['offset_test']))} after training couplings "
-        f"({len(offset['omega']['test'])} spectral starts).",
-        f"Holding input 1 at phase zero instead of input 0, both of them data, exchanges success and failure in "
-        f"{flips} of the first {count} seeds, {int(summary.succeeded(run)[:count].sum())} successes become "
-        f"{int(summary.succeeded(pinned)[:count].sum())}: cost and decision depend on which input is the reference.",
-    ]
+def _lowest(results: Results) -> int:
+    return int(np.argmin(_of_rates(results, "train_loss")))
 
 
-def _settings_table(results: Mapping[str, Any]) -> Table:
+def _lowest_loss(results: Results) -> Measure:
+    return Measure.mean(results[f"rate_{RATES[_lowest(results)]:g}"]["train_loss"])
+
+
+def _accuracy_change(results: Results) -> Measure:
+    accuracy = _of_rates(results, "test")
+    return Measure(accuracy[_lowest(results)] - accuracy[0], len(results["rate_0.001"]["test"]))
+
+
+def _offset(words: str, arm: str, figure: str) -> Quantity:
+    return Quantity.mean(f"mean of {words} after taking one constant off both outputs", lambda r: r[arm][figure])
+
+
+def _settings_table(results: Results) -> Table:
     rows = []
     for key, (name, _) in SETTINGS.items():
-        run = results[f"{key}_random"]
-        failed = np.array(run["test"])[~summary.succeeded(run)]
-        exchanged, logistic = results[f"{key}_exchanged"], results[f"logistic_{_TASKS.get(key, 'ai')}"]
-        either = np.maximum(run["test"], exchanged["test"])
-        rows.append(
-            [
-                name,
-                len(run["test"]),
-                *(
-                    int(summary.succeeded(results[f"{key}_{s}"]).sum())
-                    for s in ("random", "spectral", "negated", "exchanged", "reference")
-                ),
-                summary.cell(summary.mean(failed)),
-                summary.cell(_sign_agreement(run)),
-                summary.cell(summary.mean(either)),
-                summary.cell(summary.mean(statistics.oriented(run["test"]))),
-                summary.cell(summary.mean(run["untrained"])),
-                summary.cell(summary.mean(run["nearest"])),
-                summary.cell(summary.mean(run["majority"])),
-                summary.cell(summary.mean(logistic[: len(run["test"])])),
-            ]
-        )
+        run, logistic = results[f"{key}_random"], results[f"logistic_{ARMS[f'{key}_random'].arm.task}"]
+        shares = (
+            scores(run, failed), (np.array(run["separation"]) > 0) == succeeded(run),
+            np.maximum(run["test"], results[f"{key}_exchanged"]["test"]), statistics.oriented(run["test"]),
+            *(run[control] for control in ("untrained", "nearest", "majority")), logistic[: len(run["test"])],
+        )  # fmt: skip
+        won = [int(succeeded(results[f"{key}_{arm}"]).sum()) for arm in _CHANGES]
+        rows.append([name, len(run["test"]), *won, *cells(shares)])
     return Table(
         "mechanism",
         "The same controls in every setting",
@@ -204,91 +129,73 @@ def _settings_table(results: Mapping[str, Any]) -> Table:
     )  # fmt: skip
 
 
-def _long_table(results: Mapping[str, Any]) -> Table:
+def _long_table(results: Results) -> Table:
     rows = []
-    for start in LONG_STARTS:
-        stage = results[f"long_{start}"]["stages"]
-        accuracy, loss = np.array(stage["accuracy"]), np.array(stage["loss"])
-        gap = np.abs(np.array(stage["separation"]) - np.array(stage["optimum"])[:, None])
-        for k, epochs in enumerate(stage["epochs"][1:], 1):
-            rows.append(
-                [
-                    start,
-                    epochs,
-                    int(np.sum(accuracy[:, k] > 0.6)),
-                    len(accuracy),
-                    summary.cell(accuracy[:, k].mean()),
-                    round(float(loss[:, k - 1].mean()), 6),
-                    round(float(gap[:, k - 1].mean()), 6),
-                ]
-            )
+    for start in STARTS:
+        stages = results[f"long_{start}"]["stages"]
+        accuracy, loss = np.array(stages["accuracy"]), np.array(stages["loss"])
+        gap = np.abs(np.array(stages["separation"]) - np.array(stages["optimum"])[:, None])
+        for k, epochs in enumerate(stages["epochs"][1:], 1):
+            won = int(np.sum(accuracy[:, k] > SUCCESS))
+            ends = [round(float(values[:, k - 1].mean()), 6) for values in (loss, gap)]
+            rows.append([start, epochs, won, len(accuracy), cell(accuracy[:, k].mean()), *ends])
     columns = ("start", "epochs", "successes", "seeds", "mean accuracy, %", "mean cost", "mean |d - d*|, rad")
     note = "200 epochs at 0.001, then at 0.01; frequencies only, /a i/, as described."
     return Table("long-training", "Longer training from three starts", columns, rows, note)
 
 
-def _rates_table(results: Mapping[str, Any]) -> Table:
+def _rates_table(results: Results) -> Table:
     rows = []
     for rate in RATES:
         run = results[f"rate_{rate:g}"]
-        rows.append(
-            [
-                rate,
-                len(run["test"]),
-                summary.cell(summary.mean(run["test"])),
-                summary.cell(summary.mean(run["nearest"])),
-                round(summary.mean(run["train_loss"]), 5),
-                round(summary.mean(run["moved"]), 3),
-                int(np.sum(run["skipped"])),
-            ]
-        )
+        shares = cells(run[score] for score in ("test", "nearest"))
+        figures = [round(average(run["train_loss"]), 5), round(average(run["moved"]), 3), int(np.sum(run["skipped"]))]
+        rows.append([rate, len(run["test"]), *shares, *figures])
     columns = ("rate", "seeds", "accuracy, %", "nearest target, %", "cost", "mean change of a coupling", "skipped")
     note = "Couplings only, spectral start, 200 epochs, /a i/, as described."
     return Table("coupling-rates", "Couplings at larger rates", columns, rows, note)
 
 
-def _offset_table(results: Mapping[str, Any]) -> Table:
+def _offset_table(results: Results) -> Table:
     omega, coupling = results["offset_omega"], results["offset_coupling"]
-    states = (
-        ("untrained", omega, "untrained_", "untrained", "untrained_separation"),
-        ("frequencies trained", omega, "", "test", "separation"),
-        ("couplings trained", coupling, "", "test", "separation"),
-    )
-    rows = [
-        [
-            name,
-            summary.cell(summary.mean(run[score])),
-            summary.cell(summary.mean(run[f"{prefix}offset_test"])),
-            round(float(np.mean(np.abs(run[f"{prefix}offset"]))), 4),
-            round(summary.mean(run[separation]), 4),
-        ]
-        for name, run, prefix, score, separation in states
-    ]
+    rows = []
+    for name, run, prefix, score in (
+        ("untrained", omega, "untrained_", "untrained"),
+        ("frequencies trained", omega, "", "test"),
+        ("couplings trained", coupling, "", "test"),
+    ):
+        shares = cells(run[figure] for figure in (score, f"{prefix}offset_test"))
+        phases = (average(np.abs(run[f"{prefix}offset"])), average(run[f"{prefix}separation"]))
+        rows.append([name, *shares, *(round(phase, 4) for phase in phases)])
     columns = ("state", "test accuracy, %", "after subtracting m from both outputs, %", "mean |m|, rad", "mean d, rad")
     note = "m: midpoint of the classes' mean output phase on the training part. Spectral starts, /a i/."
     return Table("offset", "One constant phase offset", columns, rows, note)
 
 
-def _figures(results: Mapping[str, Any]) -> list[Figure]:
-    panels = [
-        {
-            "title": name,
-            "separation": results[f"{key}_random"]["separation"],
-            "accuracy": results[f"{key}_random"]["test"],
-            "success": summary.succeeded(results[f"{key}_random"]).tolist(),
-        }
-        for key, (name, _) in SETTINGS.items()
-    ]
+_TABLES = (_settings_table, _long_table, _rates_table, _offset_table)
+
+
+def _figures(results: Results) -> list[Figure]:
+    panels = []
+    for key, (name, _) in SETTINGS.items():
+        run = results[f"{key}_random"]
+        won = succeeded(run).tolist()
+        panels.append({"title": name, "separation": run["separation"], "accuracy": run["test"], "success": won})
+    rates: dict[str, Any] = {
+        "rates": list(RATES),
+        "accuracy": _of_rates(results, "test"),
+        "loss": _of_rates(results, "train_loss"),
+    }
+    rates |= {"omega_loss": average(results["ai_random"]["train_loss"]), "trivial_loss": TRIVIAL_LOSS}
     starts = {}
-    for start in LONG_STARTS:
-        stage = results[f"long_{start}"]["stages"]
+    for start in STARTS:
+        stages = results[f"long_{start}"]["stages"]
         starts[start] = {
-            "epochs": stage["epochs"][1:],
-            "success": (np.array(stage["accuracy"])[:, 1:] > 0.6).sum(axis=0).tolist(),
-            "n": len(stage["accuracy"]),
-            "separation": stage["separation"],
+            "epochs": stages["epochs"][1:],
+            "success": (np.array(stages["accuracy"])[:, 1:] > SUCCESS).sum(axis=0).tolist(),
+            "n": len(stages["accuracy"]),
+            "separation": stages["separation"],
         }
-    rates = [results[f"rate_{rate:g}"] for rate in RATES]
     return [
         Figure(
             "mechanism",
@@ -312,56 +219,78 @@ def _figures(results: Mapping[str, Any]) -> list[Figure]:
             "paper's decision falls with it.",
             "Two panels over the learning rate: accuracy falling and cost falling below the dashed line of the trivial "
             "solution.",
-            {
-                "rates": list(RATES),
-                "accuracy": [summary.mean(run["test"]) for run in rates],
-                "loss": [summary.mean(run["train_loss"]) for run in rates],
-                "omega_loss": summary.mean(results["ai_random"]["train_loss"]),
-                "trivial_loss": TRIVIAL_LOSS,
-            },
+            rates,
         ),
     ]
 
 
-CLAIMS = (
-    Claim(
-        "mechanism-landscape",
-        "The failure of half of the random starts is a property of the loss landscape.",
-        "Abstract, sections 6.4 and 7.4",
-        "a loss-landscape property, not a gradient error",
-        "Not reproduced if the sign of the output difference agrees with success in more than 90 % of the seeds and "
-        "failed seeds score below 40 %.",
-    ),
-    Claim(
-        "mechanism-basin",
-        "Failure is consistent with multistability: the start must be in the right basin.",
-        "Introduction, section 6.4",
-        "find the right basin, not fix the gradient",
-        "Not reproduced if three different starts reach the same cost to 1e-4 in every seed.",
-    ),
-    Claim(
-        "mechanism-lasting",
-        "Spectral seeding eliminates the failure mode.",
-        "Abstract, conclusion",
-        "100 of 100 after 200 epochs",
-        "A control changes its meaning if longer training loses successes again.",
-    ),
-    Claim(
-        "mechanism-descent",
-        "Nudged phases shift by exactly what is needed to descend the loss, so that the task is learned.",
-        "Sections 6.1 and 8",
-        "loss with targets -0.2 and +0.2, decision by the largest cosine",
-        "A control changes its meaning if a lower cost goes with a lower accuracy.",
-    ),
+_COSTS = Quantity.largest(
+    "largest difference of a seed between the final costs from three starts",
+    lambda results: np.ptp(_stages(results, "loss"), axis=0),
 )
+_FALL = Quantity.mean(
+    "mean change of the cost by training frequencies",
+    lambda r: np.subtract(r["ai_random"]["train_loss"], r["ai_random"]["untrained_loss"]),
+    Unit.NUMBER,
+)
+_COST = Quantity.mean("mean cost after training frequencies", lambda r: r["ai_random"]["train_loss"], Unit.NUMBER)
+_LOWEST = Quantity("lowest mean cost that couplings reach at any rate", _lowest_loss)
+_ACCURACY = Quantity("change of accuracy from the smallest rate to that one", _accuracy_change, Unit.POINTS)
 STUDY = Study(
-    "mechanism",
-    "The mechanism: why half of the seeds fail",
-    "What decides whether a seed succeeds?",
-    "As described, final epoch. Controls: sign of the output difference; spectral seed with its sign reversed; outputs "
-    "exchanged; input 1 held instead of input 0; training on to 1180 epochs from three starts (24 seeds); couplings at "
-    "rates up to 0.5; one constant phase offset; and the same for /o u/, couplings, 2+8+2 and FM.",
-    CLAIMS,
-    _plan,
-    _assess,
-)
+    name="mechanism",
+    title="The mechanism: why half of the seeds fail",
+    question="What decides whether a seed succeeds?",
+    protocol="As described, final epoch. Controls: sign of the output difference; spectral seed with its sign "
+    "reversed; outputs exchanged; input 1 held instead of input 0; training on to 1180 epochs from three starts (24 "
+    "seeds); couplings at rates up to 0.5; one constant phase offset; and the same for /o u/, couplings, 2+8+2 and FM.",
+    claims=(
+        Claim(
+            "mechanism-landscape", "Abstract, sections 6.4 and 7.4", "a loss-landscape property, not a gradient error",
+            "The failure of half of the random starts is a property of the loss landscape.",
+            at_most(ARMS.order_agrees("ai_random"), 0.9, "else success is an orientation"),
+            beside=(ARMS.order_agrees("ai_random", "untrained_separation"), ARMS.mean("ai_random", failed)),
+            controls=(
+                _exchanges("exchanging the two outputs", "ai_exchanged"),
+                _exchanges("holding input 1 at phase zero instead of input 0", "ai_reference"),
+                ARMS.count("ai_anti-spectral"),
+            ),
+            note="Chance is 50 %. Both inputs are data: cost and decision depend on which one is the reference.",
+        ),
+        Claim(
+            "mechanism-basin", "Introduction, section 6.4", "find the right basin, not fix the gradient",
+            "Failure is consistent with multistability: the start must be in the right basin.",
+            at_least(_COSTS, 1e-4, "as basins of different cost have"),
+            beside=(Quantity.largest("largest distance of d from its optimum d* in rad", _distance),),
+            note="The optimum d* = 2 margin (n_i - n_a) / n_train follows from the class counts of the split alone.",
+        ),
+        Claim(
+            "mechanism-lasting", "Abstract, conclusion", "100 of 100 after 200 epochs",
+            "Spectral seeding eliminates the failure mode.",
+            every(_long_count("after 200 epochs", "spectral", 1)),
+            control=below(_long_count("after 1180 epochs", "spectral"), 1.0),
+            controls=(
+                _long_count("after 1180 epochs", "random"),
+                _long_count("after 1180 epochs", "anti-spectral"),
+                _long_count("with more /i/ than /a/ in the training part", "spectral", more=1),
+                _long_count("with more /a/ than /i/ in the training part", "spectral", more=-1),
+            ),
+        ),
+        Claim(
+            "mechanism-descent", "Sections 6.1 and 8", "targets -0.2 and +0.2, decision by the largest cosine",
+            "Nudged phases shift by exactly what is needed to descend the loss, so that the task is learned.",
+            below(_FALL, 0),
+            control=all_of(below(_LOWEST, TRIVIAL_LOSS, "the cost of both outputs at phase zero"), below(_ACCURACY, 0)),
+            beside=(_COST,),
+            controls=(
+                ARMS.mean("ai_random", score="nearest"),
+                _offset("untrained networks", "offset_omega", "untrained_offset_test"),
+                _offset("trained frequencies", "offset_omega", "offset_test"),
+                _offset("trained couplings", "offset_coupling", "offset_test"),
+            ),
+            note="The constant is the midpoint of the two classes' mean output phase on the training part.",
+        ),
+    ),
+    plan=ARMS.plan,
+    tables=lambda results: [table(results) for table in _TABLES],
+    figures=_figures,
+)  # fmt: skip

@@ -2,144 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-import numpy as np
-
-from phasegrad.studies import statistics, summary
 from phasegrad.studies.arms import Arm
-from phasegrad.studies.baselines import logistic_piece
-from phasegrad.studies.finding import published
-from phasegrad.studies.piece import Piece
-from phasegrad.studies.study import Claim, Judgement, Outcome, Study, Verdict
+from phasegrad.studies.conditions import LEARN, Condition, Conditions, failed, succeeded
+from phasegrad.studies.measures import Quantity
+from phasegrad.studies.rules import above, all_of, every, within
+from phasegrad.studies.study import Claim, Study
 
-RATES = (0.001, 0.005, 0.01)
-LEARN = {"omega": "frequencies", "coupling": "couplings", "both": "both"}
-SEEDS = 20
-
-
-def _plan(seeds: int | None) -> dict[str, Piece]:
-    pieces = {"logistic": logistic_piece("fm", seeds, SEEDS)}
-    for learn, name in LEARN.items():
-        for rate in RATES if learn != "both" else RATES[-1:]:
-            arm = Arm(task="fm", hidden=10, learn=learn, rate=rate, evaluate_every=10, seeds=SEEDS)
-            pieces[f"{learn}_{rate:g}"] = arm.piece(f"FM, {name} at {rate:g}, as described", seeds)
-            old = arm.historical("train").piece(f"FM, {name} at {rate:g}, as published", seeds)
-            pieces[f"{learn}_{rate:g}_published"] = old
-    return pieces
+RATES = ("0.001", "0.005", "0.01")
+_AS_PRINTED = "as printed"
 
 
-def _assess(results: Mapping[str, Any]) -> Outcome:
-    known = published("fm")
-    count = len(results["logistic"])
-    stored = {learn: np.array(known[learn]["0.01"][:count]) for learn in LEARN}
-    old = {learn: results[f"{learn}_0.01_published"] for learn in LEARN}
-    final = {learn: results[f"{learn}_0.01"] for learn in LEARN}
-    same = {learn: statistics.identical(old[learn]["best"], known[learn]["0.01"]) for learn in LEARN}
-    wins = {learn: int(np.sum(stored[learn] > 0.6)) for learn in LEARN}
-    matched = all(int(summary.succeeded(old[learn], "best").sum()) == wins[learn] for learn in ("omega", "coupling"))
-    near = all(abs(summary.mean(old[a]["best"]) - stored[a].mean()) < 0.02 for a in ("omega", "coupling"))
-    means = {learn: summary.mean(final[learn]["test"]) for learn in LEARN}
-    failed = np.array(final["omega"]["test"])[~summary.succeeded(final["omega"])]
-    conditional, overall, both = CLAIMS
-    agreement = "; ".join(f"{LEARN[learn]} {summary.agreement(same[learn])}" for learn in LEARN)
-    judgements = [
-        Judgement(
-            conditional,
-            Verdict.HISTORICAL if matched and near else Verdict.NOT_REPRODUCED,
-            f"as published (edge leak, best evaluation, rate 0.01): {agreement}, successes "
-            f"{int(summary.succeeded(old['omega'], 'best').sum())} and "
-            f"{int(summary.succeeded(old['coupling'], 'best').sum())} of {count}; as described, final epoch: omega "
-            f"{int(summary.succeeded(final['omega']).sum())} successes at "
-            f"{summary.percent(summary.mean(summary.of_successes(final['omega'])))}, couplings "
-            f"{int(summary.succeeded(final['coupling']).sum())} at "
-            f"{summary.percent(summary.mean(summary.of_successes(final['coupling'])))}",
-            "Counts and means of the stored file are met only as best evaluations chosen on test data; the final epoch "
-            f"of frequencies has {int(summary.succeeded(final['omega']).sum())} successes of {count}.",
-            float(summary.succeeded(final["omega"]).sum()),
-            f"Failed seeds end at {summary.percent(summary.mean(failed))}, not at chance: inverted classifiers, which "
-            "the maximum over the run hides.",
-        ),
-        Judgement(
-            overall,
-            Verdict.NOT_REPRODUCED if means["omega"] < 0.55 else Verdict.HISTORICAL,
-            f"as described, final epoch, all seeds: frequencies {summary.percent(means['omega'])}, couplings "
-            f"{summary.percent(means['coupling'])}; best evaluations under the leak: "
-            f"{summary.percent(summary.mean(old['omega']['best']))} and "
-            f"{summary.percent(summary.mean(old['coupling']['best']))}",
-            f"At the final epoch the mean of frequencies is {summary.percent(means['omega'])}: the published 64.0 % is "
-            "a mean of maxima.",
-            means["omega"],
-            f"Untrained networks: {summary.percent(summary.mean(final['omega']['untrained']))}; logistic regression on "
-            f"the same features: {summary.percent(summary.mean(results['logistic']))}.",
-        ),
-        Judgement(
-            both,
-            Verdict.REPRODUCED if abs(means["both"] - means["omega"]) < 0.02 else Verdict.NOT_REPRODUCED,
-            f"best evaluations under the leak: frequencies {summary.percent(summary.mean(old['omega']['best']))}, both "
-            f"{summary.percent(summary.mean(old['both']['best']))}; as described, final epoch: "
-            f"{summary.percent(means['omega'])} and {summary.percent(means['both'])}",
-            "Adding couplings at the same small rate changes the mean by "
-            f"{100 * (means['both'] - means['omega']):+.1f} points at the final epoch.",
-            means["both"] - means["omega"],
-        ),
-    ]
-    rows = []
-    for learn, name in LEARN.items():
-        for rate in RATES if learn != "both" else RATES[-1:]:
-            key = f"{learn}_{rate:g}"
-            rows.append(summary.row(f"{name} at {rate:g}, published", {"test": known[learn][f"{rate:g}"][:count]}))
-            rows.append(
-                summary.row(
-                    f"{name} at {rate:g}, as published",
-                    results[f"{key}_published"],
-                    "best",
-                    "best",
-                    results["logistic"],
-                )
-            )
-            rows.append(summary.row(f"{name} at {rate:g}, as described", results[key], logistic=results["logistic"]))
-    note = "As published: edge leak, best evaluation of each run. Success: that test accuracy above 60 %."
-    table = summary.table("fm", "Frequency modulation, 10+10+2 oscillators, 200 epochs, 20 seeds", rows, note)
-    remark = (
-        "The protocol does not give every feature formula. About 200 combinations were compared with the stored "
-        "frequency scores of eight seeds at rate 0.01 and the nearest was kept, so this agreement is fitted, not an "
-        "independent reproduction."
-    )
-    return Outcome(judgements, [table], [], dict(results), [remark])
+def _condition(learn: str, rate: str) -> Condition:
+    arm = Arm(task="fm", hidden=10, learn=learn, rate=float(rate), evaluate_every=10, seeds=20)
+    return Condition(f"{LEARN[learn]} at {rate}", arm, ("fm", learn, rate), arm.historical("train"), best=True)
 
 
-CLAIMS = (
-    Claim(
-        "fm-conditional",
-        "On FM discrimination frequencies reach 73.4 % of converged seeds, couplings 61.3 %.",
-        "Section 6.3",
-        "73.4 % (10 of 20 converge); 61.3 % (1 of 20)",
-        "Historical variant if both counts of successes are met and both means to 2 points, best evaluation, leak.",
-    ),
-    Claim(
-        "fm-all-seeds",
-        "Over all seeds frequencies reach 64.0 % and couplings barely exceed chance.",
-        "Section 6.3",
-        "64.0 % against 52.2 %",
-        "Not reproduced if the final-epoch mean of frequencies as described is below 55 %.",
-    ),
-    Claim(
-        "fm-joint",
-        "Adding couplings to frequencies brings nothing on this task either.",
-        "Section 6.3",
-        "no benefit on either task",
-        "Reproduced if the final-epoch means as described differ by less than 2 points.",
-    ),
-)
+ARMS = Conditions({f"{learn}_{rate}": _condition(learn, rate) for learn in LEARN for rate in RATES})
+
+
+_LOGISTIC = Quantity.mean("mean of logistic regression", lambda r: r["logistic_fm"])
 STUDY = Study(
-    "fm",
-    "Frequency modulation",
-    "Does the difference between frequencies and couplings persist on a second kind of data?",
-    "10+10+2 networks, 280 synthetic signals of which 200 train, ten features, seeds 0 to 19, 200 epochs, rates 0.001, "
-    "0.005 and 0.01 of which the paper reports the best; success: test accuracy above 60 %.",
-    CLAIMS,
-    _plan,
-    _assess,
-)
+    name="fm",
+    title="Frequency modulation",
+    question="Does the difference between frequencies and couplings persist on a second kind of data?",
+    protocol="10+10+2 networks, 280 synthetic signals of which 200 train, ten features, seeds 0 to 19, 200 epochs, "
+    "rates 0.001, 0.005 and 0.01 of which the paper reports the best; success: test accuracy above 60 %.",
+    claims=(
+        Claim(
+            "fm-conditional", "Section 6.3", "73.4 % (10 of 20 converge); 61.3 % (1 of 20)",
+            "On FM discrimination frequencies reach 73.4 % of converged seeds, couplings 61.3 %.",
+            within(ARMS.mean("omega_0.01", succeeded), 0.0005, of=0.734, why=_AS_PRINTED),
+            variant=every(ARMS.met("under the edge leak, best evaluation")),
+            beside=(ARMS.count("omega_0.01"), ARMS.count("coupling_0.01"), ARMS.mean("coupling_0.01", succeeded)),
+            controls=(ARMS.mean("omega_0.01", failed),),
+            note="Failed seeds end as inverted classifiers, not at chance, which the maximum over a run hides.",
+        ),
+        Claim(
+            "fm-all-seeds", "Section 6.3", "64.0 % against 52.2 %",
+            "Over all seeds frequencies reach 64.0 % and couplings barely exceed chance.",
+            within(ARMS.mean("omega_0.01"), 0.0005, of=0.64, why=_AS_PRINTED),
+            variant=all_of(
+                within(ARMS.mean("omega_0.01_published", score="best"), 0.0005, of=0.64, why=_AS_PRINTED),
+                within(ARMS.mean("coupling_0.01_published", score="best"), 0.0005, of=0.522, why=_AS_PRINTED),
+            ),
+            beside=(ARMS.mean("coupling_0.01"),), controls=(ARMS.mean("omega_0.01", score="untrained"), _LOGISTIC),
+            note="The published mean is one of maxima over each run, chosen on test data.",
+        ),
+        Claim(
+            "fm-joint", "Section 6.3", "no benefit on either task",
+            "Adding couplings to frequencies brings nothing on this task either.",
+            within(ARMS.lead("both_0.01", "omega_0.01"), 0.059, why="half of the 11.8 points claimed on this task"),
+            control=above(ARMS.still("coupling_0.01"), 0.5),
+            beside=(ARMS.mean("omega_0.01"), ARMS.mean("both_0.01")), controls=(ARMS.moved("both_0.01"),),
+        ),
+    ),
+    plan=ARMS.plan,
+    tables=ARMS.tabled(
+        "fm", "Frequency modulation, 10+10+2 oscillators, 200 epochs, 20 seeds",
+        "As published: edge leak, best evaluation of each run. Success: that test accuracy above 60 %.",
+    ),
+)  # fmt: skip

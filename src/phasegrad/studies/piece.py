@@ -9,41 +9,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from phasegrad.studies.finding import Finding
-
 
 @dataclass(frozen=True)
 class Piece:
     """One call whose result is plain data: a function of this package and arguments that JSON can hold.
 
     Two pieces with the same function and arguments are the same piece, whatever they are called; it is computed once.
-
-    Parameters
-    ----------
-    title : str
-        What a person sees while it runs.
-    function : callable
-        A function at the top of a module, so that another process can import it.
-    arguments : mapping
-        Keyword arguments.
-    weight : float
-        How long it takes, relative to other pieces.
-    section : str
-        The part of a larger work it belongs to.
     """
 
-    title: str
-    function: Callable[..., Any]
+    title: str  # what a person sees while it runs
+    function: Callable[..., Any]  # at the top of a module, so that another process can import it
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    weight: float = 1.0
-    section: str = ""
+    weight: float = 1.0  # how long it takes, relative to other pieces
 
     @property
     def key(self) -> str:
         """A name for files: readable first, then a digest of the function and all arguments."""
         call = [self.function.__module__, self.function.__qualname__, self.arguments]
         digest = hashlib.sha256(json.dumps(call, sort_keys=True).encode()).hexdigest()[:12]
-        readable = re.sub(r"[^a-z0-9]+", "-", f"{self.section} {self.title}".lower()).strip("-")
+        readable = re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
         return f"{readable[:60]}-{digest}"
 
     @property
@@ -52,6 +36,5 @@ class Piece:
         return self.key.rsplit("-", 1)[1]
 
     def run(self) -> Any:
-        """Return what the function returns, as plain data where it is a finding."""
-        result = self.function(**self.arguments)
-        return result.as_dict() if isinstance(result, Finding) else result
+        """Return what the function returns."""
+        return self.function(**self.arguments)

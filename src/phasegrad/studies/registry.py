@@ -4,52 +4,18 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
+from importlib import import_module
 
-from phasegrad.studies import (
-    ablation,
-    asymmetry,
-    baselines,
-    convergence,
-    finite_beta,
-    five_configurations,
-    generalisation,
-    gradient_rule,
-    learning_rates,
-    mechanism,
-    modulation,
-    outside,
-    parameter_matched,
-    peers,
-    spectral,
-    sweep,
-    theorem,
-    which_parameter,
-)
+from phasegrad._validation import whole_number
+from phasegrad.studies import asymmetry, finite_beta, identity
 from phasegrad.studies.study import Study
 
-STUDIES: tuple[Study, ...] = tuple(
-    module.STUDY
-    for module in (
-        theorem,
-        asymmetry,
-        finite_beta,
-        gradient_rule,
-        mechanism,
-        ablation,
-        learning_rates,
-        modulation,
-        parameter_matched,
-        sweep,
-        convergence,
-        five_configurations,
-        spectral,
-        generalisation,
-        baselines,
-        which_parameter,
-        peers,
-        outside,
-    )
-)
+_MODULES = (
+    "identity", "asymmetry", "finite_beta", "gradient_rule", "mechanism", "ablation", "learning_rates", "modulation",
+    "parameter_matched", "sweep", "convergence", "five_configurations", "spectral", "generalisation", "baselines",
+    "which_parameter", "peers", "outside",
+)  # fmt: skip
+STUDIES: tuple[Study, ...] = tuple(import_module(f"phasegrad.studies.{name}").STUDY for name in _MODULES)
 
 
 def choose(names: Sequence[str] = ()) -> tuple[Study, ...]:
@@ -61,3 +27,11 @@ def choose(names: Sequence[str] = ()) -> tuple[Study, ...]:
             advice = f"Did you mean {near[0]!r}? " if near else ""
             raise ValueError(f"There is no study {name!r}. {advice}Studies are {', '.join(known)}.")
     return tuple(study for study in STUDIES if not names or study.name in names)
+
+
+def verification_studies(sizes: Sequence[int] = identity.SIZES) -> tuple[Study, ...]:
+    """Return the studies of sections 3 to 5 and 7, on networks of these sizes, at least 3 oscillators each."""
+    if not sizes:
+        raise ValueError("The 'sizes' parameter of verify must name at least one network size.")
+    chosen = [whole_number("sizes", n, identity.SMALLEST, "verify") for n in sizes]
+    return identity.study(chosen), asymmetry.STUDY, finite_beta.STUDY

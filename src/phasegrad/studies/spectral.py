@@ -2,227 +2,127 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
-from phasegrad.studies import statistics, summary
+from phasegrad._validation import BoolArray
 from phasegrad.studies.arms import Arm
-from phasegrad.studies.baselines import logistic_piece
-from phasegrad.studies.finding import published
-from phasegrad.studies.piece import Piece
-from phasegrad.studies.study import Claim, Figure, Judgement, Outcome, Study, Verdict
+from phasegrad.studies.conditions import SUCCESS_NOTE, Condition, Conditions, Group, failed, succeeded
+from phasegrad.studies.measures import Quantity, Results
+from phasegrad.studies.rules import above, all_of, at_least, at_most, below, every, none
+from phasegrad.studies.study import Claim, Figure, Study
 
-STARTS = {"random": "random", "spectral": "spectral", "output_only": "outputs", "multi_start": "multi-start"}
-NAMES = {
-    "random": "random",
-    "spectral": "spectral seed",
-    "output_only": "outputs only, published sign",
-    "multi_start": "multi-start, absolute separation",
+
+def _condition(start: str, name: str, stored: str = "") -> Condition:
+    arm = Arm(start=start, evaluate_every=200)
+    return Condition(name, arm, ("spectral", stored), arm.historical("train")) if stored else Condition(name, arm)
+
+
+_NAMES = {
+    "random": ("random start", "random"),
+    "spectral": ("spectral seed", "spectral"),
+    "outputs-negative": ("outputs only, published sign", "output_only"),
+    "multi-start": ("multi-start, absolute separation", "multi_start"),
+    "anti-spectral": ("spectral seed, sign reversed",),
+    "outputs-positive": ("outputs only, sign reversed",),
+    "multi-start-signed": ("multi-start, signed separation",),
+    "zero": ("all frequencies zero",),
 }
-CONTROLS = {
-    "negated": "spectral seed, sign reversed",
-    "outputs-reversed": "outputs only, sign reversed",
-    "multi-start-signed": "multi-start, signed separation",
-    "zero": "all frequencies zero",
-}
+ARMS = Conditions({start: _condition(start, *names) for start, names in _NAMES.items()})
 
 
-def arm(start: str) -> Arm:
-    """Return the arm of one start: frequencies only, scored at the end."""
-    return Arm(start=start, evaluate_every=200)
+def _stored(*starts: str) -> Quantity:
+    return ARMS.met(f"under the edge leak, {', '.join(ARMS[start].name for start in starts)}", starts)
 
 
-def _plan(seeds: int | None) -> dict[str, Piece]:
-    pieces = {"logistic": logistic_piece("ai", seeds)}
-    for name, start in STARTS.items():
-        pieces[name] = arm(start).piece(f"{NAMES[name]}, as described", seeds)
-        pieces[f"{name}_published"] = arm(start).historical("train").piece(f"{NAMES[name]}, as published", seeds)
-    return pieces | {start: arm(start).piece(label, seeds) for start, label in CONTROLS.items()}
+def _turned(words: str, start: str, before: Group) -> Quantity:
+    """Return how many of a group of random starts another start turns round."""
+
+    def turned(results: Results) -> BoolArray:
+        random, other = results["random"], results[start]
+        return (succeeded(other) != succeeded(random))[before(random)]
+
+    return Quantity.count(f"number of {words}", turned)
 
 
-def _assess(results: Mapping[str, Any]) -> Outcome:
-    known = published("spectral")
-    same = {name: statistics.identical(results[f"{name}_published"]["test"], known[name]) for name in STARTS}
-    won = {name: int(summary.succeeded(results[name]).sum()) for name in (*STARTS, *CONTROLS)}
-    count = len(results["random"]["test"])
-    judgements = [
-        _success(results, same, won, count),
-        _above_90(results),
-        _rescued(results, count),
-        _whole_network(results, same, won, count),
-        _weak_predictor(results, same, won, count),
-        _only_frequencies(results),
-    ]
-    rows = []
-    for name, label in NAMES.items():
-        rows.append(summary.row(f"{label}, published", {"test": known[name][:count]}))
-        old = results[f"{name}_published"]
-        rows.append(summary.row(f"{label}, as published", old, logistic=results["logistic"]))
-        rows.append(summary.row(f"{label}, as described", results[name], logistic=results["logistic"]))
-    rows += [
-        summary.row(f"control: {label}", results[start], logistic=results["logistic"])
-        for start, label in CONTROLS.items()
-    ]
-    note = "Success: final test accuracy above 60 %. As published: edge leak."
-    table = summary.table("spectral", "Starts, frequencies only, 200 epochs, /a i/", rows, note)
-    figure = Figure(
-        "spectral",
-        "(a) Test accuracy per seed from random starts and from the spectral seed, as described; (b) change per seed.",
-        "Left: random starts form two groups near 0 and 100 percent, spectral starts one group near 98. Right: bars of "
-        "the change of every seed, about half near zero and half near plus 95 points.",
-        {"random": results["random"]["test"], "spectral": results["spectral"]["test"]},
-    )
-    return Outcome(judgements, [table], [figure], dict(results) | {"identical": same})
-
-
-def _success(results: Mapping[str, Any], same: Mapping[str, Any], won: Mapping[str, int], count: int) -> Judgement:
-    untrained = int(summary.succeeded(results["spectral"], "untrained").sum())
-    both = summary.add(same["random"], same["spectral"])
-    fisher = statistics.fisher((won["random"], won["spectral"]), (count, count))
-    return Judgement(
-        CLAIMS[0],
-        summary.judged(won["spectral"] == count and fisher.p < 0.05, won["negated"] < won["random"]),
-        f"as published (edge leak): {summary.agreement(both)}; as described: random {won['random']}, spectral "
-        f"{won['spectral']} of {count} (Fisher p = {summary.p_value(fisher.p)}), means "
-        f"{summary.percent(summary.mean(results['random']['test']))} and "
-        f"{summary.percent(summary.mean(results['spectral']['test']))}",
-        f"{won['spectral']} of {count} succeed, with the sign of the same seed reversed {won['negated']} (mean "
-        f"{summary.percent(summary.mean(results['negated']['test']))}).",
-        float(won["negated"]),
-        f"Without any training the spectral seed succeeds in {untrained} of {count} "
-        f"({summary.percent(summary.mean(results['spectral']['untrained']))}).",
-    )
-
-
-def _above_90(results: Mapping[str, Any]) -> Judgement:
-    scores = np.array(results["spectral"]["test"])
-    stored = np.array(published("spectral")["spectral"])
-    below = int(np.sum(scores < 0.9))
-    return Judgement(
-        CLAIMS[1],
-        Verdict.NOT_REPRODUCED if below else Verdict.REPRODUCED,
-        f"lowest seed {summary.percent(float(scores.min()))}, {below} of {len(scores)} below 90 %",
-        f"{below} seeds are below 90 % here and {int(np.sum(stored < 0.9))} in the stored file; mean and spread are "
-        f"{summary.percent(float(scores.mean()))} +- {100 * float(scores.std()):.1f}.",
-        float(scores.min()),
-    )
-
-
-def _rescued(results: Mapping[str, Any], count: int) -> Judgement:
-    random, spectral = (summary.succeeded(results[name]) for name in ("random", "spectral"))
-    rescued, lost = int(np.sum(~random & spectral)), int(np.sum(random & ~spectral))
-    negated = summary.succeeded(results["negated"])
-    return Judgement(
-        CLAIMS[2],
-        summary.judged(lost == 0 and rescued == int(np.sum(~random)), not np.any(~random & negated)),
-        f"as described: {rescued} rescued, {lost} lost of {count}",
-        f"{rescued} seeds are rescued and {lost} lost; with the sign reversed {int(np.sum(random & ~negated))} are "
-        f"lost and {int(np.sum(~random & negated))} rescued.",
-        float(rescued),
-    )
-
-
-def _whole_network(
-    results: Mapping[str, Any], same: Mapping[str, Any], won: Mapping[str, int], count: int
-) -> Judgement:
-    reversed_ = won["outputs-reversed"]
-    return Judgement(
-        CLAIMS[3],
-        summary.judged(won["output_only"] == 0, reversed_ > 0.9 * count),
-        f"as published: {summary.agreement(same['output_only'])}; as described: {won['output_only']} of {count} with "
-        f"the published sign (mean {summary.percent(summary.mean(results['output_only']['test']))})",
-        f"With the sign reversed the same start succeeds in {reversed_} of {count} (mean "
-        f"{summary.percent(summary.mean(results['outputs-reversed']['test']))}) on the outputs alone.",
-        float(reversed_),
-    )
-
-
-def _weak_predictor(
-    results: Mapping[str, Any], same: Mapping[str, Any], won: Mapping[str, int], count: int
-) -> Judgement:
-    signed = won["multi-start-signed"]
-    separation = np.array(results["random"]["untrained_separation"])
-    agrees = float(np.mean((separation > 0) == summary.succeeded(results["random"])))
-    return Judgement(
-        CLAIMS[4],
-        summary.judged(won["multi_start"] < 0.75 * count, signed > 0.9 * count),
-        f"as published: {summary.agreement(same['multi_start'])}; as described: {won['multi_start']} of {count}",
-        f"Screening by the signed separation instead of its absolute value succeeds in {signed} of {count} (mean "
-        f"{summary.percent(summary.mean(results['multi-start-signed']['test']))}).",
-        float(signed),
-        f"The sign of the untrained separation agrees with success in {summary.percent(agrees, 0)} of random starts.",
-    )
-
-
-def _only_frequencies(results: Mapping[str, Any]) -> Judgement:
-    separation = np.array(results["zero"]["untrained_separation"])
-    accuracy = results["zero"]["untrained"]
-    return Judgement(
-        CLAIMS[5],
-        Verdict.NOT_REPRODUCED if np.all(np.abs(separation) > 1e-9) else Verdict.REPRODUCED,
-        f"all frequencies zero, untrained: separation of the outputs {np.mean(np.abs(separation)):.4f} rad on average, "
-        f"accuracy from {summary.percent(min(accuracy))} to {summary.percent(max(accuracy))}",
-        f"With no frequencies at all the random couplings separate the outputs in "
-        f"{int(np.sum(np.abs(separation) > 1e-9))} of {len(separation)} seeds.",
-        float(np.mean(np.abs(separation))),
-        "The graph is symmetric in its two outputs; its coupling strengths are drawn at random and are not.",
-    )
-
-
-CLAIMS = (
-    Claim(
-        "spectral-success",
-        "Spectral seeding raises the successes from 46 to 100 of 100 seeds.",
-        "Abstract, Table 7, section 6.4",
-        "46 of 100 (all-seed mean 48.5 %) to 100 of 100 (97.6 %)",
-        "Needs success in every seed as described and Fisher p < 0.05; a control changes its meaning if the reversed "
-        "sign undoes it.",
-    ),
-    Claim(
-        "spectral-above-90",
-        "Spectral seeding places all 100 seeds above 90 %.",
-        "Figure 6, caption",
-        "all above 90 %; 97.6 % +- 2.8 %",
-        "Not reproduced if any seed is below 90 %.",
-    ),
-    Claim(
-        "spectral-rescued",
-        "It rescues 54 seeds and loses none.",
-        "Figure 6, section 6.4",
-        "54 rescued, 0 lost",
-        "Needs all failed seeds rescued and none lost; a control changes its meaning if the reversed sign undoes it.",
-    ),
-    Claim(
-        "spectral-whole-network",
-        "Frequencies on the outputs alone fail in every seed, so the pattern must span the whole network.",
-        "Section 6.4",
-        "0 of 100",
-        "Needs no success with the published sign; a control changes its meaning if the other sign succeeds.",
-    ),
-    Claim(
-        "spectral-weak-predictor",
-        "Choosing the best of ten starts by output separation helps little: static separation is a weak predictor.",
-        "Section 6.4",
-        "55 of 100",
-        "Needs less than three quarters of the seeds; a control changes its meaning if signed separation succeeds.",
-    ),
-    Claim(
-        "spectral-only-frequencies",
-        "Natural frequencies are the only way to break the symmetry between the two outputs.",
-        "Section 6.4",
-        "the only mechanism",
-        "Not reproduced if outputs separate in every seed with all frequencies zero.",
-    ),
+_UNDONE = below(ARMS.more_often("anti-spectral", "random"), 0)
+_WORST = Quantity.smallest("worst seed (spectral seed)", lambda r: r["spectral"]["test"])
+_BELOW = (
+    Quantity.count("number of seeds below 90 %", lambda r: np.array(r["spectral"]["test"]) < 0.9),
+    Quantity.count("number of stored seeds below 90 %", lambda _: np.array(ARMS["spectral"].known["test"]) < 0.9),
+)
+_SEPARATION = Quantity.largest(
+    "largest separation of the outputs in rad (all frequencies zero, untrained)",
+    lambda results: np.abs(results["zero"]["untrained_separation"]),
+)
+_SEPARATED = Quantity.count(
+    "number of seeds that separate their outputs all the same",
+    lambda results: np.abs(results["zero"]["untrained_separation"]) > 1e-9,
 )
 STUDY = Study(
-    "spectral",
-    "Spectral seeding",
-    "Does an initialisation from the Laplacian remove the failures, and why?",
-    "2+5+2 networks, /a/ against /i/, 100 seeds, frequencies only, 200 epochs at 0.001; largest initial frequency 0.3. "
-    "Alternatives: outputs only, best of ten random starts. Controls: every sign reversed, and no frequencies.",
-    CLAIMS,
-    _plan,
-    _assess,
-)
+    name="spectral",
+    title="Spectral seeding",
+    question="Does an initialisation from the Laplacian remove the failures, and why?",
+    protocol="2+5+2 networks, /a/ against /i/, 100 seeds, frequencies only, 200 epochs at 0.001; largest initial "
+    "frequency 0.3. Alternatives: outputs only, best of ten random starts. Controls: every sign reversed, and no "
+    "frequencies.",
+    claims=(
+        Claim(
+            "spectral-success", "Abstract, Table 7, section 6.4",
+            "46 of 100 (all-seed mean 48.5 %) to 100 of 100 (97.6 %)",
+            "Spectral seeding raises the successes from 46 to 100 of 100 seeds.",
+            all_of(every(ARMS.count("spectral")), above(ARMS.more_often("spectral", "random"), 0)),
+            control=_UNDONE, variant=every(_stored("random", "spectral")),
+            beside=(ARMS.count("random"), ARMS.mean("random"), ARMS.mean("spectral")),
+            controls=(
+                ARMS.count("anti-spectral"), ARMS.mean("anti-spectral"), ARMS.count("spectral", "untrained"),
+                ARMS.mean("spectral", score="untrained"),
+            ),
+        ),
+        Claim(
+            "spectral-above-90", "Figure 6, caption", "all above 90 %; 97.6 % +- 2.8 %",
+            "Spectral seeding places all 100 seeds above 90 %.",
+            at_least(_WORST, 0.9), beside=(*_BELOW, ARMS.mean("spectral")),
+        ),
+        Claim(
+            "spectral-rescued", "Figure 6, section 6.4", "54 rescued, 0 lost", "It rescues 54 seeds and loses none.",
+            all_of(
+                every(_turned("failed seeds that it rescues", "spectral", failed)),
+                none(_turned("successful seeds that it loses", "spectral", succeeded)),
+            ),
+            control=none(_turned("failed seeds that the reversed sign rescues", "anti-spectral", failed)),
+            controls=(_turned("successful seeds that the reversed sign loses", "anti-spectral", succeeded),),
+        ),
+        Claim(
+            "spectral-whole-network", "Section 6.4", "0 of 100",
+            "Frequencies on the outputs alone fail in every seed, so the pattern must span the whole network.",
+            none(ARMS.count("outputs-negative")), control=above(ARMS.count("outputs-positive"), 0.9),
+            variant=every(_stored("outputs-negative")), beside=(ARMS.mean("outputs-negative"),),
+            controls=(ARMS.mean("outputs-positive"),),
+        ),
+        Claim(
+            "spectral-weak-predictor", "Section 6.4", "55 of 100",
+            "Choosing the best of ten starts by output separation helps little: static separation is a weak predictor.",
+            below(ARMS.count("multi-start"), 0.75), control=above(ARMS.count("multi-start-signed"), 0.9),
+            variant=every(_stored("multi-start")),
+            controls=(ARMS.mean("multi-start-signed"), ARMS.order_agrees("random", "untrained_separation")),
+        ),
+        Claim(
+            "spectral-only-frequencies", "Section 6.4", "the only mechanism",
+            "Natural frequencies are the only way to break the symmetry between the two outputs.",
+            at_most(_SEPARATION, 1e-9, "rounding"), beside=(_SEPARATED,),
+            note="The graph is symmetric in its two outputs; its coupling strengths are drawn at random and are not.",
+        ),
+    ),
+    plan=ARMS.plan,
+    tables=ARMS.tabled("spectral", "Starts, frequencies only, 200 epochs, /a i/", SUCCESS_NOTE),
+    figures=lambda results: [
+        Figure(
+            "spectral",
+            "(a) Test accuracy per seed from random starts and from the spectral seed, as described; (b) change per "
+            "seed.",
+            "Left: random starts form two groups near 0 and 100 percent, spectral starts one group near 98. Right: "
+            "bars of the change of every seed, about half near zero and half near plus 95 points.",
+            {start: results[start]["test"] for start in ("random", "spectral")},
+        ),
+    ],
+)  # fmt: skip

@@ -1,7 +1,38 @@
-"""Training: the paper's learning protocol, on one network or on many at once."""
+"""Training: one plan, one run, any engine behind one seam."""
 
-from phasegrad.training.history import History, TrainingResult, TrainingState
-from phasegrad.training.protocol import Protocol
-from phasegrad.training.trainer import leaked, train, train_many
+from phasegrad.training._engine import Engine, Problem, Progress, Tallies
+from phasegrad.training._files import load_state, save_state
+from phasegrad.training._history import History, Training, TrainingState, TrainingWarning
+from phasegrad.training._lanes import processors
+from phasegrad.training._optimizers import Adam, Constant, Cosine, Memory, Momentum, Optimizer, Schedule, Staircase
+from phasegrad.training._plan import Plan, Shuffle, classifier_plan, paper_plan
+from phasegrad.training._train import ENGINES, prepare, train
 
-__all__ = ["History", "Protocol", "TrainingResult", "TrainingState", "leaked", "train", "train_many"]
+__all__ = [
+    "ENGINES",
+    "Adam",
+    "Constant",
+    "Cosine",
+    "Engine",
+    "History",
+    "Memory",
+    "Momentum",
+    "Optimizer",
+    "Plan",
+    "Problem",
+    "Progress",
+    "Schedule",
+    "Shuffle",
+    "Staircase",
+    "Tallies",
+    "Training",
+    "TrainingState",
+    "TrainingWarning",
+    "classifier_plan",
+    "load_state",
+    "paper_plan",
+    "prepare",
+    "processors",
+    "save_state",
+    "train",
+]

@@ -1,4 +1,4 @@
-"""Figures about gradients: the protocol, the identity, and the error of a nudge."""
+"""Figures about gradients: the identity, and the error of a nudge."""
 
 from __future__ import annotations
 
@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from phasegrad.equilibrium import find_equilibrium
-from phasegrad.objectives import PhaseTargets
 from phasegrad.report.drawings.style import COLOURS, GUIDE, LABELS, NARROW, WIDE, guide, letter, panels
-from phasegrad.report.drawings.two_phase import two_phase_figure
-from phasegrad.topologies import layered
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,14 +18,6 @@ if TYPE_CHECKING:
 _ZERO = 2e-17
 # Marker, its size, and dashes: methods of the same order lie on top of each other and must all be seen.
 _LOOKS = (("o", 5, "-"), ("s", 7.5, "-"), ("D", 3.5, (0, (3, 2))), ("^", 5, "-"))
-
-
-def schematic(_: Mapping[str, Any]) -> Figure:
-    """Draw the two-phase protocol on the paper's 2+5+2 network; needs no data."""
-    network = layered(2, 5, 2, seed=0)
-    # Stronger inputs and targets than in training, so that the phases can be seen.
-    equilibrium = find_equilibrium(network, [3.0, -2.5])
-    return two_phase_figure(network, equilibrium, PhaseTargets(), [-1.2, 0.6], beta=0.1)
 
 
 def verification(data: Mapping[str, Any]) -> Figure:
@@ -60,11 +48,9 @@ def _identity(axes: Axes, data: Mapping[str, Any]) -> None:
 
 def _residuals(axes: Axes, data: Mapping[str, Any]) -> None:
     sizes = np.asarray(data["N"])
-    for values, words, face, marker in (
-        (data["published"], "published", "none", "s"),
-        (data["measured"], "measured here", "black", "."),
-    ):
-        heights = np.maximum(values, _ZERO)
+    looks = (("published", "published", "none", "s"), ("measured", "measured here", "black", "."))
+    for key, words, face, marker in looks:
+        heights = np.maximum(data[key], _ZERO)
         axes.plot(sizes, heights, marker, color="black", markerfacecolor=face, markersize=6, label=words)
     axes.set(xscale="log", yscale="log", xlabel="oscillators N", ylabel="largest |force|")
     axes.set_xticks(sizes, [str(size) for size in sizes], minor=False)

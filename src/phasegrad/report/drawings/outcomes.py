@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from phasegrad._validation import FloatArray
 from phasegrad.report.drawings.style import (
     COLOURS,
     GUIDE,
     LABELS,
     NARROW,
-    SUCCESS,
     WIDE,
     accuracy_axis,
     by_success,
@@ -24,7 +24,7 @@ from phasegrad.report.drawings.style import (
     violin,
     whole_numbers,
 )
-from phasegrad.validation import FloatArray
+from phasegrad.runs import SUCCESS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,15 +45,8 @@ def ablation(data: Mapping[str, Any]) -> Figure:
         violin(left, place, _percent(arm["test"]), COLOURS[name], arm["converged"])
         _means(right, place, arm, COLOURS[name])
     names = [f"{LABELS[name]}\n{sum(arm['converged'])} of {len(arm['test'])}" for name, arm in arms.items()]
-    left.set_xticks(range(len(arms)), names)
-    left.set_xlabel("what is trained, and how many seeds converge")
-    right.set_xticks(range(len(arms)), [LABELS[name] for name in arms])
-    for axes in (left, right):
-        accuracy_axis(axes)
-        axes.tick_params(axis="x", length=0)
-        axes.set_xlim(-0.55, len(arms) - 0.45)
-        guide(axes, 50)
-    right.set_xlabel("what is trained\n")
+    _columns(left, names, "what is trained, and how many seeds converge")
+    _columns(right, [LABELS[name] for name in arms], "what is trained\n")
     right.set_ylim(0, 118)
     right.bar([0], [0], color="white", edgecolor="black", linewidth=0.8, hatch="////", label="all seeds")
     right.bar([0], [0], color="black", label="converged seeds")
@@ -95,12 +88,8 @@ def spectral(data: Mapping[str, Any]) -> Figure:
     for place, (name, values) in enumerate((("random", before), ("spectral", after))):
         violin(left, place, values, COLOURS[name])
     counts = [f"{np.sum(values > 100 * SUCCESS)} of {len(values)}" for values in (before, after)]
-    left.set_xticks([0, 1], [f"random\n{counts[0]}", f"spectral\n{counts[1]}"])
-    left.set_xlabel("start, and how many seeds end above 60 %")
-    left.tick_params(axis="x", length=0)
-    left.set_xlim(-0.55, 1.55)
-    accuracy_axis(left)
-    guide(left, 100 * SUCCESS)
+    names = [f"random\n{counts[0]}", f"spectral\n{counts[1]}"]
+    _columns(left, names, "start, and how many seeds end above 60 %", 100 * SUCCESS)
     letter(left, "a", "accuracy per seed")
     figure.legend(handles=_changes(right, before, after), loc="outside lower center", ncols=3)
     letter(right, "b", "change per seed, sorted")
@@ -136,22 +125,20 @@ def mechanism(data: Mapping[str, Any]) -> Figure:
 
     ``panels``: title, separation in radians, accuracy and success per seed.
     """
-    figure, places = _small_multiples(len(data["panels"]), 2.05, sharey=True)
-    for name, axes, panel in zip("abcdefgh", places, data["panels"], strict=False):
-        separation, success = np.asarray(panel["separation"], float), np.asarray(panel["success"], bool)
-        axes.axvline(0, color="black", linewidth=0.8, linestyle="--", zorder=1)
-        by_success(axes, separation, _percent(panel["accuracy"]), success)
-        accuracy_axis(axes, label="")
-        reach = 1.15 * np.abs(separation).max() or 1.0
-        axes.set_xlim(-reach, reach)
-        axes.locator_params(axis="x", nbins=4)
-        guide(axes, 50)
-        agree = int(np.sum((separation > 0) == success))
-        letter(axes, name, f"{panel['title']}\nsign of d tells success: {agree} of {len(success)}")
-    figure.supxlabel("difference of the output phases d (rad)", fontsize=8)
-    figure.supylabel("test accuracy (%)", fontsize=8)
-    share_legend(figure, places[0], side="upper")
-    return figure
+    labels = ("difference of the output phases d (rad)", "test accuracy (%)")
+    return _small_multiples(data["panels"], 2.05, _order, *labels)
+
+
+def _order(axes: Axes, panel: Mapping[str, Any]) -> str:
+    separation, success = np.asarray(panel["separation"], float), np.asarray(panel["success"], bool)
+    axes.axvline(0, color="black", linewidth=0.8, linestyle="--", zorder=1)
+    by_success(axes, separation, _percent(panel["accuracy"]), success)
+    accuracy_axis(axes, label="")
+    reach = 1.15 * np.abs(separation).max() or 1.0
+    axes.set_xlim(-reach, reach)
+    axes.locator_params(axis="x", nbins=4)
+    guide(axes, 50)
+    return f"sign of d tells success: {int(np.sum((separation > 0) == success))} of {len(success)}"
 
 
 def untrained(data: Mapping[str, Any]) -> Figure:
@@ -159,18 +146,34 @@ def untrained(data: Mapping[str, Any]) -> Figure:
 
     ``panels``: title, untrained and trained accuracy per seed.
     """
-    figure, places = _small_multiples(len(data["panels"]), 2.3, sharey=True)
-    for name, axes, panel in zip("abcdefgh", places, data["panels"], strict=False):
-        before, after = _percent(panel["untrained"]), _percent(panel["trained"])
-        axes.plot([-4, 104], [-4, 104], color=GUIDE, linewidth=0.8, linestyle="--", zorder=1)
-        by_success(axes, before, after, after > 100 * SUCCESS)
-        accuracy_axis(axes, "x", "")
-        accuracy_axis(axes, "y", "")
-        axes.set_aspect("equal")
-        same = int(np.isclose(before, after).sum())
-        letter(axes, name, f"{panel['title']}\nunchanged by training: {same} of {len(after)}")
-    figure.supxlabel("untrained test accuracy (%)", fontsize=8)
-    figure.supylabel("trained test accuracy (%)", fontsize=8)
+    labels = ("untrained test accuracy (%)", "trained test accuracy (%)")
+    return _small_multiples(data["panels"], 2.3, _before_and_after, *labels)
+
+
+def _before_and_after(axes: Axes, panel: Mapping[str, Any]) -> str:
+    before, after = _percent(panel["untrained"]), _percent(panel["trained"])
+    axes.plot([-4, 104], [-4, 104], color=GUIDE, linewidth=0.8, linestyle="--", zorder=1)
+    by_success(axes, before, after, after > 100 * SUCCESS)
+    accuracy_axis(axes, "x", "")
+    accuracy_axis(axes, "y", "")
+    axes.set_aspect("equal")
+    return f"unchanged by training: {int(np.isclose(before, after).sum())} of {len(after)}"
+
+
+def _small_multiples(
+    drawn: Sequence[Mapping[str, Any]], height: float, draw: Callable[[Axes, Mapping[str, Any]], str], *labels: str
+) -> Figure:
+    """Return a figure with a panel each, at most three in a row; ``draw`` returns the second line of its title."""
+    columns = {1: 1, 2: 2, 4: 2}.get(len(drawn), 3)
+    rows = -(-len(drawn) // columns)
+    width = {1: NARROW + 0.5, 2: WIDE - 1}.get(columns, WIDE)
+    figure, places = panels(width, 0.6 + (height + 0.1) * rows, rows, columns, sharey=True)
+    for name, axes, panel in zip("abcdefgh", places, drawn, strict=False):
+        letter(axes, name, f"{panel['title']}\n{draw(axes, panel)}")
+    for empty in places[len(drawn) :]:
+        empty.set_axis_off()
+    figure.supxlabel(labels[0], fontsize=8)
+    figure.supylabel(labels[1], fontsize=8)
     share_legend(figure, places[0], side="upper")
     return figure
 
@@ -188,12 +191,7 @@ def repair(data: Mapping[str, Any]) -> Figure:
         known = (COLOURS[name] for name in ("spectral", "matched", "logistic") if name in words)
         violin(axes, place, values, next(known, COLOURS["random"]))
         axes.plot(place, values.mean(), "D", color="black", markeredgecolor="white", markersize=5.5, zorder=5)
-    accuracy_axis(axes)
-    guide(axes, 50)
-    axes.set_xlim(-0.6, len(arms) - 0.4)
-    names = [f"{textwrap.fill(arm['title'], 18)}\nmean {_percent(arm['test']).mean():.1f} %" for arm in arms]
-    axes.set_xticks(range(len(arms)), names)
-    axes.tick_params(axis="x", length=0)
+    _columns(axes, [f"{textwrap.fill(arm['title'], 18)}\nmean {_percent(arm['test']).mean():.1f} %" for arm in arms])
     axes.set_title("every seed, and their mean (diamond)")
     return figure
 
@@ -202,15 +200,14 @@ def _percent(values: Any) -> FloatArray:
     return 100 * np.asarray(values, float)
 
 
-def _small_multiples(count: int, height: float, **options: Any) -> tuple[Figure, list[Axes]]:
-    """Return a figure with so many panels, at most three in a row, and nothing in the places left over."""
-    columns = {1: 1, 2: 2, 4: 2}.get(count, 3)
-    rows = -(-count // columns)
-    width = {1: NARROW + 0.5, 2: WIDE - 1}.get(columns, WIDE)
-    figure, axes = panels(width, 0.6 + (height + 0.1) * rows, rows, columns, **options)
-    for empty in axes[count:]:
-        empty.set_axis_off()
-    return figure, axes[:count]
+def _columns(axes: Axes, names: Sequence[str], label: str = "", height: float = 50) -> None:
+    """Lay out columns of accuracies under their names, with a guide at some height."""
+    axes.set_xticks(range(len(names)), names)
+    axes.set_xlabel(label)
+    axes.tick_params(axis="x", length=0)
+    axes.set_xlim(-0.55, len(names) - 0.45)
+    accuracy_axis(axes)
+    guide(axes, height)
 
 
 def which_parameter(data: Mapping[str, Any]) -> Figure:
@@ -221,18 +218,15 @@ def which_parameter(data: Mapping[str, Any]) -> Figure:
     """
     figure, axes = panels(WIDE, 2.8, 1, len(data["panels"]), sharey=True)
     words = {"omega": "all frequencies", "coupling_matched": "as many couplings", "both_matched": "as many of both"}
+    words |= {"coupling": "all couplings", "both": "everything"}
     for mark, (place, panel) in zip("abcd", zip(axes, data["panels"], strict=True), strict=False):
+        edge: dict[str, Any] = {"markeredgecolor": "black", "markeredgewidth": 0.5}
         for name, means in panel["arms"].items():
-            look: dict[str, Any] = {
-                "color": COLOURS[name.removesuffix("_matched")],
-                "markeredgecolor": "black",
-                "markeredgewidth": 0.5,
-            }
-            place.plot(data["sizes"], _percent(means), marker="o", label=words[name], **look)
+            colour = COLOURS[name.removesuffix("_matched")]
+            place.plot(data["sizes"], _percent(means), marker="o", color=colour, label=words[name], **edge)
         for name, mean in panel["whole"].items():
-            words_of = {"coupling": "all couplings", "both": "everything"}[name]
-            look = {"color": COLOURS[name], "markeredgecolor": "black", "markeredgewidth": 0.5, "linestyle": "none"}
-            place.plot([data["paper"]], [100 * mean], marker="*", markersize=9, label=words_of, **look)
+            star: dict[str, Any] = {"marker": "*", "markersize": 9, "linestyle": "none", **edge}
+            place.plot([data["paper"]], [100 * mean], color=COLOURS[name], label=words[name], **star)
         level = 100 * panel["logistic"]
         place.axhline(level, color=COLOURS["logistic"], linewidth=1, linestyle="--", label="logistic regression")
         accuracy_axis(place)

@@ -8,11 +8,14 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from phasegrad.validation import FloatArray
+from phasegrad._files import write_bytes
+from phasegrad._validation import FloatArray
+from phasegrad.reproduction import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +29,7 @@ COLOURS = {
     "both": "#CC79A7",
     "random": "#8A8A8A",
     "spectral": "#56B4E9",
-    "negated": "#000000",
+    "anti-spectral": "#000000",
     "success": "#009E73",
     "failure": "#D55E00",
     "matched": "#44AA99",
@@ -42,17 +45,16 @@ LABELS = {
     "both": "ω and K",
     "random": "random",
     "spectral": "spectral",
-    "negated": "spectral × −1",
+    "anti-spectral": "spectral × −1",
     "two_phase": "one-sided",
     "centred": "centred",
     "complex_step": "one complex step",
     "circle_4": "circle of 4 points",
 }
 GUIDE = "#555555"
-SUCCESS = 0.6
 WIDE, NARROW = 7.0, 3.5
 _DISTRIBUTION = 5
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "font.size": 8,
     "axes.titlesize": 8,
     "axes.labelsize": 8,
@@ -80,21 +82,12 @@ _ENDINGS: dict[str, dict[str, Any]] = {
 FORMATS = tuple(_ENDINGS)
 
 
-def import_matplotlib() -> Any:
-    """Return matplotlib, or say how to install it."""
-    try:
-        import matplotlib as mpl
-    except ImportError:
-        raise ImportError(
-            "Drawing needs matplotlib, which is not installed. Install it with 'pip install phasegrad[report]'."
-        ) from None
-    return mpl
-
-
 @contextmanager
 def style() -> Iterator[None]:
     """Draw in the style of this package, whatever the settings of the user are; they are back afterwards."""
-    mpl = import_matplotlib()
+    require(("matplotlib",), "report", "Drawing")
+    import matplotlib as mpl
+
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(_STYLE)
@@ -102,23 +95,42 @@ def style() -> Iterator[None]:
 
 
 def picture(figure: Figure, ending: str, *, words_as_text: bool = False) -> bytes:
-    """Return a figure as the content of a file: the same bytes for the same figure.
+    """Return a figure as the content of a file of one of `FORMATS`: the same bytes for the same figure.
 
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-    ending : str
-        One of `FORMATS`.
-    words_as_text : bool
-        Whether the words of an SVG can be searched; otherwise they are outlines that look the same everywhere.
+    With ``words_as_text`` the words of an SVG can be searched; else they are outlines that look the same everywhere.
     """
     content = io.BytesIO()
     with style():
-        import_matplotlib().rcParams["svg.fonttype"] = "none" if words_as_text else "path"
+        import matplotlib as mpl
+
+        mpl.rcParams["svg.fonttype"] = "none" if words_as_text else "path"
         figure.savefig(content, format=ending, **_ENDINGS[ending])
     # The places found for the first picture serve for all of them: the same in every format, and in half the time.
     figure.set_layout_engine("none")
     return content.getvalue()
+
+
+def picture_format(path: Path) -> str:
+    """Return which of `FORMATS` the ending of a path asks for."""
+    ending = path.suffix.lstrip(".").lower()
+    if ending not in FORMATS:
+        raise ValueError(f"A figure must end in one of {', '.join(FORMATS)}. Got {path.name!r}.")
+    return ending
+
+
+@contextmanager
+def drawn(
+    path: Path, width: float, height: float, rows: int = 1, columns: int = 1, **options: Any
+) -> Iterator[tuple[Figure, list[Axes]]]:
+    """Yield an empty figure and its axes, in the style of this package, and write what was drawn on them.
+
+    The ending of the path chooses the format; an SVG keeps its words as text.
+    """
+    ending = picture_format(path)
+    with style():
+        figure, axes = panels(width, height, rows, columns, **options)
+        yield figure, axes
+    write_bytes(path, picture(figure, ending, words_as_text=True))
 
 
 def panels(width: float, height: float, rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, list[Axes]]:
@@ -144,17 +156,8 @@ def guide(axes: Axes, height: float, words: str = "") -> None:
     """Draw a thin dotted line across, with its meaning at the right end."""
     axes.axhline(height, color=GUIDE, linewidth=0.8, linestyle=(0, (1, 2)), zorder=0)
     if words:
-        axes.annotate(
-            words,
-            (1, height),
-            xycoords=("axes fraction", "data"),
-            xytext=(-1, 1.5),
-            textcoords="offset points",
-            ha="right",
-            va="bottom",
-            fontsize=7,
-            color=GUIDE,
-        )
+        place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+        axes.annotate(words, (1, height), (-1, 1.5), ha="right", va="bottom", fontsize=7, color=GUIDE, **place)
 
 
 def violin(axes: Axes, place: float, percent: FloatArray, colour: str, filled: Sequence[bool] | None = None) -> None:
@@ -190,17 +193,8 @@ def by_success(axes: Axes, across: FloatArray, up: FloatArray, success: Any) -> 
     """Draw one point per seed: green discs for success, vermilion triangles for failure."""
     good = np.asarray(success, bool)
     for mask, name, marker in ((good, "success", "o"), (~good, "failure", "v")):
-        axes.scatter(
-            across[mask],
-            up[mask],
-            s=15,
-            marker=marker,
-            color=COLOURS[name],
-            alpha=0.65,
-            linewidth=0,
-            label=name,
-            zorder=3,
-        )
+        look: dict[str, Any] = {"marker": marker, "color": COLOURS[name], "alpha": 0.65, "linewidth": 0, "label": name}
+        axes.scatter(across[mask], up[mask], s=15, zorder=3, **look)
 
 
 def share_legend(figure: Figure, axes: Axes, columns: int = 2, side: str = "lower") -> None:

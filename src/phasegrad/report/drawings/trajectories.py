@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from phasegrad._validation import FloatArray
 from phasegrad.report.drawings.style import (
     COLOURS,
     GUIDE,
@@ -20,7 +21,6 @@ from phasegrad.report.drawings.style import (
     share_legend,
     whole_numbers,
 )
-from phasegrad.validation import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,19 +36,15 @@ def convergence(data: Mapping[str, Any]) -> Figure:
     good = np.asarray(data["converged"], bool)
     epochs = np.asarray(data["epochs"])
     accuracy, condition = 100 * np.asarray(data["accuracy"], float), np.asarray(data["condition"], float)
-    for mask, name, words, dashes in (
-        (good, "success", "converged", "-"),
-        (~good, "failure", "failed", (0, (4, 1.5))),
-    ):
+    groups = ((good, "success", "converged", "-"), (~good, "failure", "failed", (0, (4, 1.5))))
+    for mask, name, words, dashes in groups:
         label = f"{words}: {mask.sum()} of {len(good)}, with their mean"
         for axes, curves in ((left, accuracy), (right, condition)):
             _bundle(axes, epochs, curves[mask], COLOURS[name], dashes, label)
     accuracy_axis(left)
     guide(left, 50)
-    right.set_ylim(0, 1.25 * condition.max())
-    right.set_ylabel("condition number of the Jacobian")
-    for axes in (left, right):
-        axes.set_xlabel("epoch")
+    left.set_xlabel("epoch")
+    right.set(xlabel="epoch", ylabel="condition number of the Jacobian", ylim=(0, 1.25 * condition.max()))
     letter(left, "a", "accuracy")
     letter(right, "b", "condition")
     share_legend(figure, left)
@@ -71,7 +67,7 @@ def collapse(data: Mapping[str, Any]) -> Figure:
     """
     figure, (left, right) = panels(WIDE, 2.9, 1, 2)
     optimum = np.asarray(data["optimum"], float)
-    dashes = {"random": "-", "spectral": (0, (5, 1.5)), "negated": (0, (1.5, 1))}
+    dashes = {"random": "-", "spectral": (0, (5, 1.5)), "anti-spectral": (0, (1.5, 1))}
     # Smaller and smaller marks, so that three that meet are seen to be three.
     for (name, start), marker, size in zip(data["starts"].items(), "os^", (9, 6, 3), strict=False):
         line: dict[str, Any] = {"color": COLOURS[name], "linestyle": dashes[name], "marker": marker, "markersize": size}
@@ -96,12 +92,8 @@ def coupling_rates(data: Mapping[str, Any]) -> Figure:
     ``rates``; mean ``accuracy`` and ``loss`` per rate; ``omega_loss`` and ``trivial_loss`` to compare with.
     """
     figure, (above, below) = panels(NARROW + 0.5, 3.8, 2, 1, sharex=True)
-    line: dict[str, Any] = {
-        "color": COLOURS["coupling"],
-        "marker": "o",
-        "markeredgecolor": "black",
-        "markeredgewidth": 0.5,
-    }
+    line: dict[str, Any] = {"color": COLOURS["coupling"], "marker": "o"}
+    line |= {"markeredgecolor": "black", "markeredgewidth": 0.5}
     above.plot(data["rates"], 100 * np.asarray(data["accuracy"], float), **line)
     accuracy_axis(above)
     guide(above, 50, "chance")

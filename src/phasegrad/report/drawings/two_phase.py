@@ -2,55 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from phasegrad.dynamics import Cost
-from phasegrad.equilibrium import Equilibrium
+from phasegrad._validation import FloatArray
+from phasegrad.equilibria import find_equilibrium
 from phasegrad.gradients import adjoint, two_phase
-from phasegrad.network import Network
-from phasegrad.report.drawings.style import COLOURS, WIDE, letter, panels, style
-from phasegrad.validation import FloatArray
+from phasegrad.networks import Network, layered
+from phasegrad.objectives import PhaseTargets
+from phasegrad.report.drawings.style import COLOURS, WIDE, drawn, letter, panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 INPUT, HIDDEN, OUTPUT, NUDGED, EXACT = "#56B4E9", "#D0D0D0", "#E69F00", COLOURS["two_phase"], "#222222"
+_SIZE = (WIDE, 2.75, 1, 3)
+_LAYOUT: dict[str, Any] = {"gridspec_kw": {"width_ratios": [1, 1, 1.3]}}
 
 
-def two_phase_figure(
-    network: Network, equilibrium: Equilibrium, objective: Cost, target: Any, *, beta: float
-) -> Figure:
-    """Draw a layered network that settles and is nudged, and the gradient read off the two.
+def draw_two_phase(path: Path, *, seed: int = 0, beta: float = 0.1) -> None:
+    """Draw the protocol on the paper's 2+5+2 network into a file, whose ending chooses the format."""
+    with drawn(path, *_SIZE, **_LAYOUT) as (_, axes):
+        _draw(axes, seed, beta)
 
-    Parameters
-    ----------
-    network, equilibrium, objective, target
-        As for `two_phase`; a single sample.
-    beta : float
-        The nudge.
-    """
-    gradient = two_phase(network, equilibrium, objective, target, beta=beta)
-    exact = adjoint(network, equilibrium, objective, target).get("omega")
-    shift = -gradient.get("omega") * beta
-    with style():
-        figure, (free, nudged, read) = panels(WIDE, 2.75, 1, 3, gridspec_kw={"width_ratios": [1, 1, 1.3]})
-        places = _places(network)
-        phases = equilibrium.phases
-        outputs = list(objective.nodes(network))
-        magnified = _magnification(phases[outputs], shift[outputs], np.asarray(target))
-        _draw_network(free, network, places, phases)
-        letter(free, "a", "settle: free equilibrium θ*")
-        _draw_network(nudged, network, places, phases, shift * magnified)
-        _draw_targets(nudged, objective.nodes(network), places, np.asarray(target))
-        letter(nudged, "b", f"nudge the outputs, β = {beta:g}")
-        words = f"black: free; dashes: target\npurple: nudged, shift × {magnified:.0f}"
-        nudged.text(0.5, -0.02, words, transform=nudged.transAxes, ha="center", va="top", fontsize=7)
-        _draw_gradient(read, network, gradient.get("omega"), exact)
-        letter(read, "c", "shift / β is minus the gradient")
+
+def schematic(_: Mapping[str, Any]) -> Figure:
+    """Draw the protocol on the paper's 2+5+2 network; needs no data."""
+    figure, axes = panels(*_SIZE, **_LAYOUT)
+    _draw(axes, 0, 0.1)
     return figure
+
+
+def _draw(axes: Sequence[Axes], seed: int, beta: float) -> None:
+    """Draw a network that settles and is nudged, and the gradient read off the two."""
+    network = layered(2, 5, 2, seed=seed)
+    # Stronger inputs and targets than in training, so that the phases can be seen.
+    equilibrium, target = find_equilibrium(network, [3.0, -2.5]), np.array([-1.2, 0.6])
+    question = (network, equilibrium, PhaseTargets(), target)
+    gradient, exact = two_phase(*question, beta=beta).omega, adjoint(*question).omega
+    free, nudged, read = axes
+    phases, shift, outputs, places = equilibrium.phases, -beta * gradient, list(network.outputs), _places(network)
+    magnified = _magnification(phases[outputs], shift[outputs], target)
+    _draw_network(free, network, places, phases)
+    letter(free, "a", "settle: free equilibrium θ*")
+    _draw_network(nudged, network, places, phases, shift * magnified)
+    for (x, y), angle in zip(places[outputs], target, strict=True):
+        along = np.array([0.0, 0.62])
+        nudged.plot(x + along * np.cos(angle), y + along * np.sin(angle), "--", color="black", linewidth=1, zorder=4)
+    letter(nudged, "b", f"nudge the outputs, β = {beta:g}")
+    words = f"black: free; dashes: target\npurple: nudged, shift × {magnified:.0f}"
+    nudged.text(0.5, -0.02, words, transform=nudged.transAxes, ha="center", va="top", fontsize=7)
+    _draw_gradient(read, network, gradient, exact)
+    letter(read, "c", "shift / β is minus the gradient")
 
 
 def _magnification(phases: FloatArray, shift: FloatArray, target: FloatArray) -> float:
@@ -76,13 +83,6 @@ def _draw_network(axes: Axes, network: Network, places: FloatArray, phases: Floa
     axes.set_xlim(places[:, 0].min() - 0.6, places[:, 0].max() + 0.75)
     axes.set_ylim(places[:, 1].min() - 0.5, places[:, 1].max() + 0.9)
     axes.axis("off")
-
-
-def _draw_targets(axes: Axes, nodes: tuple[int, ...], places: FloatArray, target: FloatArray) -> None:
-    for node, angle in zip(nodes, target, strict=True):
-        x, y = places[node]
-        along = np.array([0.0, 0.62])
-        axes.plot(x + along * np.cos(angle), y + along * np.sin(angle), "--", color="black", linewidth=1, zorder=4)
 
 
 def _draw_gradient(axes: Axes, network: Network, nudged: FloatArray, exact: FloatArray) -> None:

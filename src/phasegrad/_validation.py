@@ -1,0 +1,157 @@
+"""How arguments are checked: one form of error for every wrong value.
+
+Every message says what was given, what is allowed and, where it is not obvious, what to do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[Any]
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+
+def frozen_array(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a read-only view of ``array``."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def finite_array(name: str, value: ArrayLike, owner: str) -> FloatArray:
+    """Return ``value`` as a float64 array, refusing NaN, infinity and what is not numeric."""
+    try:
+        given = np.asarray(value)
+        if given.dtype.kind not in "biufO":
+            raise TypeError
+        array = given.astype(np.float64)
+    except (TypeError, ValueError):
+        instead = f"{type(value).__name__}: give its .phases" if hasattr(value, "phases") else f"{value!r:.80} instead"
+        raise ValueError(
+            f"The '{name}' parameter of {owner} must be an array of real numbers. Got {instead}."
+        ) from None
+    if not np.all(np.isfinite(array)):
+        where = np.argwhere(~np.isfinite(np.atleast_1d(array)))[0]
+        bad = np.atleast_1d(array)[tuple(where)]
+        place = ", ".join(str(int(k)) for k in where)
+        raise ValueError(f"The '{name}' parameter of {owner} must be finite. Got {bad} at index [{place}].")
+    return array
+
+
+def shaped_array(name: str, value: ArrayLike, shape: tuple[int, ...], owner: str) -> FloatArray:
+    """Return ``value`` as a finite array of exactly ``shape``; a scalar is spread over it."""
+    array = finite_array(name, value, owner)
+    if array.ndim == 0:
+        return np.full(shape, float(array))
+    if array.shape != shape:
+        raise ValueError(
+            f"The '{name}' parameter of {owner} must have shape {shape}, or be one number. Got shape {array.shape}."
+        )
+    return array.copy()
+
+
+def last_axis_array(name: str, value: ArrayLike, width: int, meaning: str, owner: str) -> FloatArray:
+    """Return ``value`` as a finite array whose last axis has ``width`` entries."""
+    array = finite_array(name, value, owner)
+    if array.ndim == 0 or array.shape[-1] != width:
+        raise ValueError(
+            f"The '{name}' parameter of {owner} must have a last axis of length {width} ({meaning}). "
+            f"Got shape {array.shape}."
+        )
+    return array
+
+
+def joint_shape(first: tuple[int, ...], second: tuple[int, ...], words: tuple[str, str], advice: str = "") -> Any:
+    """Return the batch shape that two batch shapes broadcast to; ``words`` name what has them."""
+    try:
+        return np.broadcast_shapes(first, second)
+    except ValueError:
+        clash = f"{words[0]} of batch shape {first} and {words[1]} of batch shape {second} do not go together."
+        raise ValueError(f"{clash} {advice}".strip()) from None
+
+
+def positive_float(name: str, value: Any, owner: str) -> float:
+    """Return ``value`` as a float greater than zero."""
+    number = _as_float(value)
+    if not (math.isfinite(number) and number > 0):
+        raise _wrong(name, owner, "a float greater than 0", value)
+    return number
+
+
+def float_between(name: str, value: Any, low: float, high: float, owner: str) -> float:
+    """Return ``value`` as a finite float from ``low`` to ``high``."""
+    number = _as_float(value)
+    if not (math.isfinite(number) and low <= number <= high):
+        allowed = f"a float from {low:g} to {high:g}" if high < math.inf else f"a number, {low:g} or more"
+        raise _wrong(name, owner, allowed, value)
+    return number
+
+
+def random_stream(seed: Any, owner: str) -> np.random.Generator:
+    """Return the random stream of a seed."""
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError):
+        raise _wrong("seed", owner, "a whole number of at least 0, or None", seed) from None
+
+
+def whole_number(name: str, value: Any, minimum: int, owner: str) -> int:
+    """Return ``value`` as an int of at least ``minimum``."""
+    is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not is_whole or value < minimum:
+        raise _wrong(name, owner, f"a whole number of at least {minimum}", value)
+    return int(value)
+
+
+def choice(name: str, value: Any, allowed: Iterable[str], owner: str) -> str:
+    """Return ``value`` if it is one of ``allowed``."""
+    options = list(allowed)
+    if not isinstance(value, str) or value not in options:
+        raise _wrong(name, owner, f"one of {', '.join(map(repr, options))}", value)
+    return str(value)
+
+
+def node_numbers(value: Any) -> NDArray[Any]:
+    """Return ``value`` as an array; one of objects, for the caller to refuse, where it is ragged."""
+    try:
+        return np.asarray(value)
+    except ValueError:
+        return np.empty((), dtype=object)
+
+
+def node_tuple(name: str, value: Any, size: int, owner: str) -> tuple[int, ...]:
+    """Return ``value`` as a tuple of distinct node numbers below ``size``."""
+    array = node_numbers(value)
+    if array.size == 0 and array.ndim == 1:
+        return ()
+    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
+        raise _wrong(name, owner, "a list of node numbers", value)
+    nodes = tuple(int(node) for node in array)
+    outside = [node for node in nodes if not 0 <= node < size]
+    if outside:
+        raise ValueError(
+            f"The '{name}' parameter of {owner} names node {outside[0]}, but the network has nodes 0 to {size - 1}."
+        )
+    if len(set(nodes)) != len(nodes):
+        raise ValueError(f"The '{name}' parameter of {owner} names a node twice. Got {nodes}.")
+    return nodes
+
+
+def _wrong(name: str, owner: str, allowed: str, given: Any) -> ValueError:
+    return ValueError(f"The '{name}' parameter of {owner} must be {allowed}. Got {given!r} instead.")
+
+
+def _as_float(value: Any) -> float:
+    if isinstance(value, (str, bytes)):
+        return math.nan
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return math.nan

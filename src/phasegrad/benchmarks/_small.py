@@ -1,0 +1,77 @@
+"""Training many small networks: the plain way, the engine for any network, the lanes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from phasegrad import datasets
+from phasegrad.benchmarks._plain import PlainTraining
+from phasegrad.benchmarks._timing import in_turn
+from phasegrad.networks import layered
+from phasegrad.terms import OddSeries
+from phasegrad.training import paper_plan, prepare, train
+
+NETWORKS = 100
+EPOCHS = 200
+PLAIN_UPDATES = 220
+KERNEL_EPOCHS = 20
+KERNEL_NETWORKS = 96
+
+
+def small(rounds: int = 3) -> dict[str, Any]:
+    """Return microseconds of CPU time per update, and how many times faster than the plain way the engines are.
+
+    ``ratio_kernel`` compares updates alone, of 96 networks that fill their lanes, on one thread; ``ratio_end_to_end``
+    the whole experiment of 100 networks and 200 epochs with data, training, evaluation and history, on all processors,
+    against the plain way's updates alone, which flatters the plain way. ``generic`` is the engine for any network, on
+    the same networks with an odd series in place of the sine, which no lane knows: 100 of them in lock-step, and one.
+    """
+    networks = [layered(2, 5, 2, seed=seed) for seed in range(NETWORKS)]
+    others = [network.replace(interaction=OddSeries((1.0, 0.0, 0.05))) for network in networks]
+    data = [datasets.vowels(("a", "i"), seed=seed) for seed in range(NETWORKS)]
+    size, plan = len(data[0].y_train), paper_plan(epochs=EPOCHS)
+    full = prepare(networks[:KERNEL_NETWORKS], data[:KERNEL_NETWORKS], plan, engine="lanes", threads=1)
+    many, one = (prepare(others[:count], data[:count], plan, engine="batch") for count in (NETWORKS, 1))
+    streams = [np.random.default_rng(seed) for seed in range(NETWORKS)]
+    orders = np.stack([[stream.permutation(size) for _ in range(KERNEL_EPOCHS)] for stream in streams])
+    paces = np.ones(KERNEL_EPOCHS)
+    full.train(orders[:KERNEL_NETWORKS, :1], paces[:1], streams)
+
+    def plain() -> None:
+        PlainTraining(networks[0], data[0].x_train, data[0].y_train, 0).run(EPOCHS, 20, limit=PLAIN_UPDATES)
+
+    def experiment() -> None:
+        train(
+            [layered(2, 5, 2, seed=seed) for seed in range(NETWORKS)],
+            [datasets.vowels(("a", "i"), seed=seed) for seed in range(NETWORKS)],
+            plan,
+        )
+
+    seconds = in_turn(
+        plain,
+        lambda: many.train(orders[:, :1], paces[:1], streams),
+        lambda: one.train(orders[:1, :1], paces[:1], streams),
+        lambda: full.train(orders[:KERNEL_NETWORKS], paces, streams),
+        experiment,
+        rounds=rounds,
+    )
+    updates = (PLAIN_UPDATES, NETWORKS * size, size, KERNEL_NETWORKS * size * KERNEL_EPOCHS, NETWORKS * size * EPOCHS)
+    plain_us, many_us, one_us, lanes_us, whole_us = (
+        second / count * 1e6 for second, count in zip(seconds, updates, strict=True)
+    )
+    return {
+        "plain_us": plain_us,
+        "lanes_us": lanes_us,
+        "end_to_end_us": whole_us,
+        "experiment_cpu_s": seconds[4],
+        "ratio_kernel": plain_us / lanes_us,
+        "ratio_end_to_end": plain_us / whole_us,
+        "generic": {
+            "us": many_us,
+            "single_us": one_us,
+            "ratio_plain": plain_us / many_us,
+            "ratio_plain_single": plain_us / one_us,
+        },
+    }

@@ -1,0 +1,322 @@
+"""Equilibria with certificates: the public `find_equilibrium`.
+
+Every sample of a batch gets its own verdict. A state that did not converge, or that is unstable, keeps its
+place in the result and says so; nothing drops out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from phasegrad._validation import (
+    Array,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    choice,
+    frozen_array,
+    joint_shape,
+    last_axis_array,
+    positive_float,
+    random_stream,
+)
+from phasegrad.dynamics import Nudge, Shape, System, Workspace, build_system, wrapped
+from phasegrad.networks import Network
+from phasegrad.objectives import check_cost
+from phasegrad.solvers import (
+    Progress,
+    Solution,
+    Solver,
+    is_sparse,
+    largest_angles,
+    on_one_blas_thread,
+    refuse_dense_solve,
+    residual,
+    solver_of,
+    stability,
+)
+
+_ROUNDING = 8 * float(np.finfo(float).eps)
+
+
+class Status(Enum):
+    """What became of a sample, in words."""
+
+    STABLE = "Converged and stable: every eigenvalue of the reduced Laplacian is positive, disturbances die out."
+    UNSTABLE = (
+        "Converged but unstable: not every eigenvalue of the reduced Laplacian is positive, "
+        "so noise would drive the state away. Start somewhere else."
+    )
+    UNCONVERGED = (
+        "Did not converge: no state with a small enough force was found. The network may have no locked state; "
+        "otherwise try another start, solver='flow' or more steps."
+    )
+    CANNOT_LOCK = (
+        "Cannot lock: an oscillator's |omega - mean| exceeds its total coupling, so no equilibrium exists. "
+        "Strengthen its coupling or bring its frequency nearer to the mean."
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Equilibrium:
+    """Equilibrium phases of a batch and the certificate of every sample.
+
+    Attributes
+    ----------
+    phases : ndarray, shape (..., N)
+        In radians; held oscillators included. Complex under a complex nudge.
+    status : ndarray of `Status`, shape (...)
+        ``status.item()`` for a single sample.
+    residual : ndarray, shape (...)
+        The largest |force| on an oscillator that moves.
+    stable : ndarray of bool, shape (...)
+        Whether the sample converged to a state whose reduced Laplacian is positive definite.
+    steps : ndarray of int, shape (...)
+        Steps the solver took.
+    blocking : ndarray of int, shape (...)
+        The oscillator that cannot lock, -1 where there is none.
+    smallest_eigenvalue : ndarray, shape (...), or None
+        Of the reduced Laplacian (real part where coupling is not reciprocal), if it was asked for.
+    inputs : ndarray, shape (..., n_in), or None
+        The inputs it belongs to.
+    eigenvalue_error : ndarray, shape (...), or None
+        A bound on the distance from ``smallest_eigenvalue`` to an eigenvalue: rounding, or on a large sparse network
+        what the iteration left.
+    """
+
+    phases: Array
+    status: NDArray[np.object_]
+    residual: FloatArray
+    stable: BoolArray
+    steps: IntArray
+    blocking: IntArray
+    smallest_eigenvalue: FloatArray | None
+    inputs: FloatArray | None
+    eigenvalue_error: FloatArray | None = None
+    system: System | None = field(default=None, repr=False)
+
+    @property
+    def shape(self) -> Shape:
+        """The batch shape."""
+        return self.residual.shape
+
+    def workspace_of(self, network: Network) -> Workspace | None:
+        """Return what solvers kept about a network, so that gradients need not find it out again.
+
+        None for another network than that of the equilibrium, or with other parameters, frequencies aside.
+        """
+        system = self.system
+        if system is None or system.graph is not network.graph or system.terms != network.terms:
+            return None
+        kept = [parameter.name for term in system.terms if not term.drives for parameter in term.parameters]
+        same = all(np.array_equal(system.values[name], network.parameters[name][None]) for name in kept)
+        return system.workspace if same else None
+
+    @property
+    def converged(self) -> BoolArray:
+        """Where the force vanishes, stable or not, shape (...)."""
+        return np.asarray((self.status == Status.STABLE) | (self.status == Status.UNSTABLE), dtype=bool)
+
+    @property
+    def counts(self) -> dict[Status, int]:
+        """How many samples have each status; all statuses are listed."""
+        seen = Counter(self.status.ravel().tolist())
+        return {status: seen.get(status, 0) for status in Status}
+
+    @cached_property
+    def largest_angle(self) -> FloatArray:
+        """The largest phase difference across an edge, wrapped to [0, pi], shape (...)."""
+        assert self.system is not None
+        return frozen_array(largest_angles(self.system, self._flat.real).reshape(self.shape))
+
+    @cached_property
+    def reference_torque(self) -> FloatArray:
+        """The largest torque that holds a held oscillator, shape (...); zero in a free, reciprocal network."""
+        assert self.system is not None
+        torque = np.abs(self.system.force(self._flat)[:, self.system.graph.held])
+        return frozen_array(np.max(torque, axis=1, initial=0.0).reshape(self.shape))
+
+    @property
+    def _flat(self) -> Array:
+        return self.phases.reshape(-1, self.phases.shape[-1])
+
+    def __str__(self) -> str:
+        total = int(self.residual.size)
+        lines = [f"Equilibrium of {total} sample{'' if total == 1 else 's'}"]
+        lines += [f"  {count:>6}  {status.value}" for status, count in self.counts.items() if count]
+        named = sorted({int(node) for node in self.blocking.ravel() if node >= 0})
+        if named:
+            shown = ", ".join(str(node) for node in named[:8]) + (", ..." if len(named) > 8 else "")
+            lines.append(f"          oscillators that cannot lock: {shown}")
+        if np.any(self.converged):
+            lines.append(
+                f"  largest residual {np.max(self.residual[self.converged]):.1e}, "
+                f"largest angle across an edge {np.max(self.largest_angle[self.converged]):.3f} rad"
+            )
+        if self.smallest_eigenvalue is not None and np.any(self.converged):
+            lines.append(f"  smallest eigenvalue {np.min(self.smallest_eigenvalue[self.converged]):.4g}")
+        return "\n".join(lines)
+
+
+@on_one_blas_thread
+def find_equilibrium(
+    network: Network, inputs: ArrayLike | None = None, *, nudge: Nudge | None = None,
+    start: ArrayLike | str | None = None, solver: str | Solver = "auto", tolerance: float = 1e-12,
+    eigenvalue: bool = False, seed: int | None = 0, progress: Callable[[Progress], object] | None = None,
+) -> Equilibrium:  # fmt: skip
+    """Let a network settle and certify where it came to rest.
+
+    Parameters
+    ----------
+    network : Network
+    inputs : array_like, shape (..., n_in), optional
+        One row per sample, any leading batch shape. Left out, the inputs keep their own frequencies.
+    nudge : Nudge, optional
+        A weak pull on the outputs.
+    start : array_like of shape (..., N), "zero" or "random", optional
+        Where to begin: at zero (default), at given phases (a warm start), or at uniformly random ones.
+    solver : {"auto", "newton", "sparse", "flow", "batch"} or Solver
+        "newton" is guarded Newton with dense matrices, "sparse" the same on compressed sparse rows; "flow" follows the
+        physical dynamics and finishes with Newton. "auto" takes Newton, the sparse one for a large reciprocal network
+        with few edges and, without an energy to descend, follows the dynamics where Newton found nothing stable.
+        "batch" settles all samples of a sine-coupled network by matrix products, from where field alignment leads: much
+        faster for many samples, and equal to the others to the tolerance where there is one state to find; of several
+        it may find another one.
+    tolerance : float
+        The residual to reach: absolute, or relative to the forces where all of them are weaker than 1. It is raised
+        to the rounding error of the forces where that is larger.
+    eigenvalue : bool
+        Whether to compute the smallest eigenvalue of the reduced Laplacian, the distance to instability.
+    seed : int or None
+        Seed of the random start.
+    progress : callable, optional
+        Called with a `Progress` after every step of the sparse solver, so that a long solve can show how far it is.
+
+    Returns
+    -------
+    Equilibrium
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> network = pg.layered(2, 5, 2, seed=0)
+    >>> equilibrium = pg.find_equilibrium(network, [[0.5, -0.5], [0.1, 0.9]], eigenvalue=True)
+    >>> equilibrium.stable.tolist(), equilibrium.phases.shape
+    ([True, True], (2, 9))
+    """
+    tolerance = positive_float("tolerance", tolerance, "find_equilibrium")
+    system, shape = build_system(network, inputs, nudge)
+    if not is_sparse(system):
+        refuse_dense_solve(network.graph, "find_equilibrium", reciprocal=network.reciprocal)
+    system, shape, first = _with_start(system, shape, start, seed)
+    if system.pull is not None:
+        pull = system.pull
+        check_cost(pull.cost, np.take(system.place(first).real, pull.nodes, axis=1), pull.target, "find_equilibrium")
+    chosen = solver_of(solver, system, "find_equilibrium", progress)
+    data = None if inputs is None else np.broadcast_to(np.asarray(inputs, float), (*shape, len(network.inputs)))
+    unwind = isinstance(start, str) and start == "random"
+    return settle(system, shape, first, chosen, tolerance=tolerance, eigenvalue=eigenvalue, unwind=unwind, inputs=data)
+
+
+def settle(
+    system: System, shape: Shape, first: Array, solver: Solver, *, tolerance: float = 1e-12,
+    eigenvalue: bool = False, unwind: bool = False, inputs: FloatArray | None = None,
+) -> Equilibrium:  # fmt: skip
+    """Solve a flat system from phases ``first`` (B, N) and certify the result, shaped as ``shape``.
+
+    ``unwind`` removes full turns from the phases on the way: after a random start they mean nothing and cost digits.
+    """
+    phases = system.place(first)
+    limits = tolerance_of(system, tolerance, phases)
+    excess = system.locking_excess()
+    locked_out = np.any(excess > 0, axis=1)
+    solved = np.flatnonzero(~locked_out)
+    steps = np.zeros(system.batch, dtype=np.int64)
+    left = np.zeros(system.batch)
+    if np.any(locked_out):
+        left[locked_out] = residual(system, system.take(np.flatnonzero(locked_out)).force(phases[locked_out]))
+    if solved.size:
+        part = system.take(solved)
+        solution = solver.solve(part, phases[solved], limits[solved])
+        if unwind:
+            again = solver.solve(part, part.place(wrapped(solution.phases)), limits[solved])
+            solution = Solution(again.phases, again.residual, solution.steps + again.steps)
+        phases[solved], left[solved], steps[solved] = solution.phases, solution.residual, solution.steps
+    blocking = np.where(locked_out, np.argmax(excess, axis=1), -1)
+    return _certify(system, shape, Solution(phases, left, steps), limits, blocking, eigenvalue, inputs)
+
+
+def tolerance_of(system: System, tolerance: float, phases: Array) -> FloatArray:
+    """Return the residual that counts as zero near ``phases``, (B,).
+
+    That is the tolerance, taken relative to the forces where all of them are weaker than 1, or the rounding error of
+    the forces if that is larger: of their terms, and of the phases they are computed from.
+    """
+    strongest, stiffest = system.scales
+    forces = strongest + np.abs(system.drive).max(axis=1, initial=0.0)
+    rounded = forces + stiffest * np.abs(phases).max(axis=1, initial=0.0)
+    if system.pull is not None:
+        rounded = rounded + np.max(np.abs(system.pull.force(phases)), axis=1, initial=0.0)
+    return np.maximum(tolerance * np.minimum(1.0, forces), _ROUNDING * rounded)
+
+
+def _certify(
+    system: System, shape: Shape, solution: Solution, limits: FloatArray, blocking: IntArray, eigenvalue: bool,
+    inputs: FloatArray | None,
+) -> Equilibrium:  # fmt: skip
+    phases = solution.phases
+    converged = (solution.residual <= limits) & (blocking < 0)
+    # Stability is a property of real dynamics: a complex state is judged at its real part, without the nudge.
+    judged = system.replace(pull=None) if system.is_complex else system
+    rows = np.flatnonzero(converged) if is_sparse(judged) else np.arange(system.batch)
+    part = judged if rows.size == system.batch else judged.take(rows)
+    certificate = stability(part, phases[rows].real, eigenvalue=eigenvalue)
+    stable = np.zeros(system.batch, dtype=bool)
+    smallest, error = np.full((2, system.batch), np.nan)
+    stable[rows], smallest[rows], error[rows] = certificate.stable, certificate.smallest, certificate.error
+    status = np.full(system.batch, Status.UNCONVERGED, dtype=object)
+    status[converged] = Status.UNSTABLE
+    status[converged & stable] = Status.STABLE
+    status[blocking >= 0] = Status.CANNOT_LOCK
+
+    def shaped(values: Array) -> Array:
+        return frozen_array(values.reshape((*shape, *values.shape[1:])))
+
+    return Equilibrium(
+        phases=shaped(phases),
+        status=shaped(status),
+        residual=shaped(solution.residual),
+        stable=shaped(converged & stable),
+        steps=shaped(solution.steps),
+        blocking=shaped(blocking),
+        smallest_eigenvalue=shaped(smallest) if eigenvalue else None,
+        inputs=inputs if inputs is None else frozen_array(inputs),
+        eigenvalue_error=shaped(error) if eigenvalue else None,
+        system=system,
+    )
+
+
+def _with_start(
+    system: System, shape: Shape, start: ArrayLike | str | None, seed: int | None
+) -> tuple[System, Shape, Array]:
+    size = system.graph.size
+    if start is None or isinstance(start, str):
+        kind = choice("start", start or "zero", ("zero", "random"), "find_equilibrium")
+        batch = system.batch
+        return system, shape, np.zeros((batch, size)) if kind == "zero" else random_phases(batch, size, seed)
+    first = last_axis_array("start", start, size, "one phase per oscillator", "find_equilibrium")
+    joint = joint_shape(shape, first.shape[:-1], ("Inputs", "a start"))
+    samples = np.broadcast_to(np.arange(system.batch).reshape(shape), joint).ravel()
+    return system.take(samples), joint, np.broadcast_to(first, (*joint, size)).reshape(-1, size)
+
+
+def random_phases(batch: int, size: int, seed: int | None) -> FloatArray:
+    """Return uniformly random phases, (B, N); a row depends on its number alone, not on how many there are."""
+    return random_stream(seed, "find_equilibrium").uniform(-np.pi, np.pi, (batch, size))

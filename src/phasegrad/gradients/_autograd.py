@@ -1,0 +1,115 @@
+r"""The autograd gradient: a second implementation in PyTorch.
+
+What it shares with the other methods is the network's numbers, the checks of the arguments, and the state near which it
+looks. Its forces are a second writing (`Term.torch_force`, `Cost.torch_cost`: dense matrix expressions of tensors), the
+equilibrium is found by its own Newton iteration with a Jacobian that autograd derives, and differentiated implicitly.
+Interactions and costs of your own without a torch form are called through NumPy.
+
+Newton starts from the given equilibrium rounded to two decimals: near enough to end in the same state among
+several, and all further digits are its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from phasegrad._validation import Array
+from phasegrad.equilibria import Equilibrium
+from phasegrad.gradients._question import Gradient, Question, ask
+from phasegrad.networks import Network
+from phasegrad.objectives import Cost
+from phasegrad.solvers import refuse_dense_solve
+
+_SAME_STATE = 1e-6
+_MAX_STEPS = 50
+
+
+def autograd(
+    network: Network, equilibrium: Equilibrium, objective: Cost, target: ArrayLike, *,
+    wrt: str | Iterable[str] = "omega", frequencies: str = "relative",
+) -> Gradient:  # fmt: skip
+    """Return the gradient by PyTorch's automatic differentiation through a solver of its own.
+
+    Needs PyTorch (``pip install phasegrad[autograd]``); the arguments are those of `adjoint`.
+    """
+    _import_torch()
+    question = ask("autograd", network, equilibrium, objective, target, wrt, frequencies)
+    refuse_dense_solve(network.graph, "autograd", reciprocal=network.reciprocal)
+    names, batch = list(question.wrt), question.system.batch
+    values = {name: np.zeros((batch, network.parameters[name].size)) for name in names}
+    ok = np.zeros(batch, dtype=bool)
+    with _one_thread():
+        for b in question.solvable:
+            gradients, ok[b] = _sample_gradient(question, int(b), names)
+            for name in names:
+                values[name][b] = gradients[name]
+    return question.answer(values, ok=ok)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Keep PyTorch on one thread: on matrices this small its threads wait for each other most of the time."""
+    torch = _import_torch()
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _sample_gradient(question: Question, b: int, names: list[str]) -> tuple[dict[str, Array], bool]:
+    """Return the gradient of one sample by every parameter named, and whether it belongs to the state given."""
+    torch = _import_torch()
+    system, graph = question.system, question.network.graph
+    leaves = {
+        name: torch.tensor(values[b if values.shape[0] > 1 else 0].copy()).requires_grad_(name in names)
+        for name, values in system.values.items()
+    }
+    held = torch.zeros(graph.size, dtype=torch.float64)
+    held[torch.tensor(graph.held)] = torch.tensor(system.held_phases[b].copy())
+    moving, goal = torch.tensor(graph.free), torch.tensor(question.target[b].copy())
+
+    def balance(free: Any) -> Any:
+        whole = held.index_put((moving,), free)
+        return sum(term.torch_force(graph, leaves, whole) for term in system.terms)[moving]
+
+    phases = torch.tensor(np.round(question.phases[b][graph.free], 2))
+    lost = {name: np.full(leaves[name].shape, np.nan) for name in names}, False
+    for _ in range(_MAX_STEPS):
+        jacobian = torch.autograd.functional.jacobian(balance, phases)
+        step, failed = torch.linalg.solve_ex(jacobian, -balance(phases).detach())
+        if failed:
+            return lost
+        phases = phases + step
+        if step.numel() == 0 or float(step.abs().max()) < 1e-13:
+            break
+    outputs = phases.clone().requires_grad_(True)
+    cost = question.objective.torch_cost(held.index_put((moving,), outputs)[torch.tensor(question.nodes)], goal)
+    (slope,) = torch.autograd.grad(cost, outputs)
+    # dF + J dtheta = 0, so that dC = slope . dtheta = -(J^-T slope) . dF.
+    response, failed = torch.linalg.solve_ex(torch.autograd.functional.jacobian(balance, phases).T, -slope)
+    if failed:
+        return lost
+    wanted = [leaves[name] for name in names]
+    slopes = torch.autograd.grad(balance(phases), wanted, response, allow_unused=True)
+    found = np.max(np.abs(phases.numpy() - question.phases[b][graph.free]), initial=0.0) < _SAME_STATE
+    zeros = (np.zeros(leaf.shape) for leaf in wanted)
+    given = (zero if each is None else each.numpy() for zero, each in zip(zeros, slopes, strict=True))
+    return dict(zip(names, given, strict=True)), bool(found)
+
+
+def _import_torch() -> Any:
+    try:
+        import torch
+    except ImportError:
+        raise ImportError(
+            "The autograd gradient needs PyTorch, which is not installed. Install it with "
+            "'pip install phasegrad[autograd]', or use adjoint, which is exact and needs nothing."
+        ) from None
+    return torch

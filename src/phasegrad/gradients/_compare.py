@@ -1,0 +1,169 @@
+"""Every gradient method against every other."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from phasegrad._validation import FloatArray, choice
+from phasegrad.equilibria import Equilibrium
+from phasegrad.gradients._adjoint import adjoint
+from phasegrad.gradients._autograd import autograd
+from phasegrad.gradients._differences import finite_difference
+from phasegrad.gradients._nudged import centred, holomorphic, two_phase
+from phasegrad.gradients._question import Gradient
+from phasegrad.networks import Network
+from phasegrad.objectives import Cost
+
+#: Every way to a gradient, by name.
+METHODS: dict[str, Callable[..., Gradient]] = {
+    method.__name__: method for method in (adjoint, two_phase, centred, holomorphic, finite_difference, autograd)
+}
+
+
+@dataclass(frozen=True, eq=False)
+class GradientTable:
+    """Agreement of gradient methods, for each parameter.
+
+    Attributes
+    ----------
+    methods : tuple of str
+    missing : tuple of str
+        Methods left out because an optional package is not installed.
+    gradients : dict of str to Gradient
+        The gradients themselves.
+    cosine : dict of str to ndarray, shape (M, M)
+        Cosine between methods, over all samples with a gradient.
+    relative_error : dict of str to ndarray, shape (M, M)
+        |row - column| / |column|.
+    """
+
+    methods: tuple[str, ...]
+    missing: tuple[str, ...]
+    gradients: dict[str, Gradient]
+    cosine: dict[str, FloatArray]
+    relative_error: dict[str, FloatArray]
+
+    def __str__(self) -> str:
+        width = max(len(name) for name in self.methods) + 2
+        lines = []
+        for parameter in self.cosine:
+            lines.append(f"gradient by {parameter}: relative error (below diagonal), 1 - cosine (above)")
+            lines.append(" " * width + "".join(f"{name:>{width}}" for name in self.methods))
+            for row, name in enumerate(self.methods):
+                cells = [f"{self._cell(parameter, row, column):>{width}}" for column in range(len(self.methods))]
+                lines.append(f"{name:<{width}}" + "".join(cells))
+        lines += [f"not compared: {name} (its package is not installed)" for name in self.missing]
+        return "\n".join(lines)
+
+    def _cell(self, parameter: str, row: int, column: int) -> str:
+        if row == column:
+            return "."
+        if row < column:
+            return f"{1 - self.cosine[parameter][row, column]:.1e}"
+        return f"{self.relative_error[parameter][row, column]:.1e}"
+
+
+def check_gradients(
+    network: Network, equilibrium: Equilibrium, objective: Cost, target: ArrayLike, *,
+    wrt: str | Iterable[str] | None = None, methods: Iterable[str] | None = None, frequencies: str = "relative",
+    beta: float = 1e-4,
+) -> GradientTable:  # fmt: skip
+    """Compare every gradient method with every other.
+
+    Parameters
+    ----------
+    network, equilibrium, objective, target, frequencies
+        As for `adjoint`.
+    wrt : str or sequence of str, optional
+        Parameters to derive by; all that the network has if left out.
+    methods : sequence of str, optional
+        All six if left out; autograd is left out, and named so, where PyTorch is not installed.
+    beta : float
+        Nudge of `two_phase` and `centred`.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> network = pg.random_network(10, seed=1)
+    >>> equilibrium = pg.find_equilibrium(network)
+    >>> methods = ["adjoint", "holomorphic"]
+    >>> table = pg.check_gradients(network, equilibrium, pg.PhaseTargets(), [-0.2, 0.2], methods=methods)
+    >>> bool(table.relative_error["omega"].max() < 1e-13)
+    True
+    """
+    if wrt is None:
+        wrt = tuple(network.parameters)
+    wanted = tuple(METHODS) if methods is None else (methods,) if isinstance(methods, str) else tuple(methods)
+    if not wanted:
+        raise ValueError("The 'methods' parameter of check_gradients must name at least one method.")
+    for name in wanted:
+        choice("methods", name, METHODS, "check_gradients")
+    missing: tuple[str, ...] = ()
+    if methods is None and importlib.util.find_spec("torch") is None:
+        missing = ("autograd",)
+    used = tuple(name for name in wanted if name not in missing)
+    parameters = (wrt,) if isinstance(wrt, str) else tuple(wrt)
+    gradients = {}
+    for name in used:
+        options = {"beta": beta} if METHODS[name] in (two_phase, centred) else {}
+        gradients[name] = METHODS[name](
+            network, equilibrium, objective, target, wrt=parameters, frequencies=frequencies, **options
+        )
+    cosines, errors = {}, {}
+    for parameter in parameters:
+        flat = [gradients[name][parameter].ravel() for name in used]
+        cosines[parameter] = np.array([[cosine(a, b) for b in flat] for a in flat])
+        errors[parameter] = np.array([[relative_error(a, b) for b in flat] for a in flat])
+    return GradientTable(used, missing, gradients, cosines, errors)
+
+
+def cosine(a: ArrayLike | Gradient, b: ArrayLike | Gradient) -> float:
+    """Return the cosine of the angle between two gradients, or arrays, over the entries that both have.
+
+    Of gradients, all parameters that both were taken by count together. NaN if one vanishes. Taken from the chord
+    between the unit vectors, which keeps the digits of 1 - cosine that a dot product loses.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> network = pg.random_network(10, seed=1)
+    >>> question = (network, pg.find_equilibrium(network), pg.PhaseTargets(), [-0.2, 0.2])
+    >>> pg.cosine(pg.two_phase(*question), pg.adjoint(*question)) > 0.999999
+    True
+    """
+    a, b = _shared(*_flat(a, b))
+    length_a, length_b = float(np.linalg.norm(a)), float(np.linalg.norm(b))
+    if length_a == 0 or length_b == 0:
+        return float("nan")
+    return 1.0 - 0.5 * float(np.sum((a / length_a - b / length_b) ** 2))
+
+
+def relative_error(a: FloatArray, b: FloatArray) -> float:
+    """Return |a - b| / |b| over the entries that both have; 0 where both vanish."""
+    a, b = _shared(a, b)
+    difference, scale = float(np.linalg.norm(a - b)), float(np.linalg.norm(b))
+    return difference / scale if scale > 0 else (0.0 if difference == 0 else float("inf"))
+
+
+def _flat(a: Any, b: Any) -> tuple[FloatArray, FloatArray]:
+    """Return two gradients as vectors of the parameters that both have."""
+    if isinstance(a, Gradient) and isinstance(b, Gradient):
+        both = [name for name in a.values if name in b.values]
+        if not both:
+            raise ValueError("The two gradients were not taken by the same parameters.")
+        return np.concatenate([a[name].ravel() for name in both]), np.concatenate([b[name].ravel() for name in both])
+    first, second = np.asarray(a, dtype=float).ravel(), np.asarray(b, dtype=float).ravel()
+    if first.shape != second.shape:
+        raise ValueError(f"A cosine is of two arrays of one size. Got {first.size} and {second.size} entries.")
+    return first, second
+
+
+def _shared(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    both = np.isfinite(a) & np.isfinite(b)
+    return a[both], b[both]

@@ -1,0 +1,179 @@
+r"""The mean gradient of a mini-batch: what training descends along.
+
+For equilibrium propagation it is a difference of local slopes of the energy between nudged states, weighed and summed
+over the samples; each term sums its own (`Term.summed_contrast`), for couplings by products of matrices where it can,
+so that no array of samples times edges is made. The adjoint gradient is put together in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from phasegrad._validation import Array, BoolArray, FloatArray, IntArray
+from phasegrad.dynamics import Pull, System
+from phasegrad.equilibria import tolerance_of
+from phasegrad.gradients._differences import difference_slopes
+from phasegrad.objectives import Cost
+from phasegrad.solvers import BATCHED, FOLLOWING, STOPPING, Products, respond
+from phasegrad.terms import States
+
+# What a linear solve may leave of its right-hand side.
+_LEFT = 1e-6
+
+
+class MeanGradient:
+    """Weighted sums of the gradient over free equilibria of R networks, b samples each.
+
+    Parameters
+    ----------
+    system : System
+        The flat batch, (R b) samples.
+    phases : ndarray, shape (R b, N)
+        Free equilibria.
+    cost, nodes, target
+        The objective, the nodes it reads, and its targets (R b, M).
+    tolerance : float
+        The residual that nudged states must reach.
+    strict : bool
+        Whether they must be stable.
+    products : Products, optional
+        The same system as products of matrices, where R is 1; phases of ``products.nodes`` are then its columns.
+    """
+
+    def __init__(
+        self,
+        system: System,
+        phases: FloatArray,
+        cost: Cost,
+        nodes: IntArray,
+        target: Array,
+        *,
+        tolerance: float,
+        strict: bool = True,
+        products: Products | None = None,
+    ) -> None:
+        self.system, self.phases, self.products, self.strict = system, phases, products, strict
+        self.cost, self.nodes, self.target, self.tolerance = cost, nodes, target, tolerance
+
+    def take(
+        self, share: FloatArray, names: Sequence[str], *, method: str, beta: float, frequencies: str
+    ) -> tuple[dict[str, FloatArray], BoolArray]:
+        """Return the sums (R, width) by every parameter named, and which samples have a part in them, (R b,).
+
+        Samples of no share have none; where a nudged state was not found the sample is left out, and the shares (R, b)
+        of the network's other samples are brought to the same sum.
+        """
+        rows = np.flatnonzero(share.ravel() > 0)
+        if method == "adjoint":
+            response, found = self._response(rows)
+            found &= np.all(np.isfinite(response[rows]), axis=1)
+            response[rows[~found]] = 0.0
+        elif method == "finite_difference":
+            return self._differences(rows, share, names, raw=frequencies == "raw")
+        else:
+            plus, minus, found = self._nudged(rows, beta, both=method == "centred")
+            span = 2 * beta if method == "centred" else beta
+        used = np.zeros(share.size, dtype=bool)
+        used[rows] = found
+        share = _rebalanced(share, used)
+        sums: dict[str, FloatArray] = {}
+        graph, values = self.system.graph, self.system.values
+        contrasts = method != "adjoint" and self.system.reciprocal
+        if contrasts:
+            held = None if self.products is None else self.products.held
+            states = [States(graph, phases, held) for phases in (plus, minus)]
+        for term in self.system.terms:
+            if not any(parameter.name in names for parameter in term.parameters):
+                continue
+            if method == "adjoint":
+                slopes = term.summed_products(graph, values, self.phases, response, share)
+            elif contrasts:
+                slopes = term.summed_contrast(graph, values, states[0], states[1], share / span)
+            else:
+                slopes = term.summed_products(graph, values, self.phases, (minus - plus) / span, share)
+            for name in slopes.keys() & set(names):
+                sums[name] = term.raw_slope(graph, name, slopes[name]) if frequencies == "raw" else slopes[name]
+        return sums, used
+
+    def _nudged(self, rows: IntArray, beta: float, *, both: bool) -> tuple[Array, Array, BoolArray]:
+        """Return the phases under +beta, and under -beta or free, and which of the samples ``rows`` were found."""
+        signs = np.array([1.0, -1.0] if both else [1.0])
+        stacked = np.tile(rows, signs.size)
+        pull = Pull(self.cost, self.nodes, self.target[stacked], np.repeat(signs, rows.size)[:, None] * beta)
+        found = np.zeros(stacked.size, dtype=bool)
+        nudged = self.phases[stacked]
+        if self.products is not None:
+            products = self.products.take(stacked).nudged(pull)
+            first = np.take(nudged, products.nodes, axis=1)
+            limits = tolerance_of(self.system, self.tolerance, self.phases)[stacked]
+            moving, left, _ = BATCHED.iterate(products, first, limits)
+            found = left <= limits
+            nudged[:, products.nodes] = moving if np.all(found) else np.where(found[:, None], moving, first)
+        missing = np.flatnonzero(~found)
+        if missing.size and not (self.strict and self.products is not None):
+            system = self.system.take(stacked[missing]).replace(pull=pull.take(missing))
+            limits = tolerance_of(system, self.tolerance, nudged[missing])
+            # A state off the branch of the free one would be no small change of it, and its difference no slope.
+            solution = (STOPPING if self.strict else FOLLOWING).solve(system, nudged[missing], limits)
+            nudged[missing], found[missing] = solution.phases, solution.residual <= limits
+        plus, minus = self.phases.copy(), self.phases
+        plus[rows] = nudged[: rows.size]
+        if both:
+            minus = self.phases.copy()
+            minus[rows] = nudged[rows.size :]
+        return plus, minus, np.all(found.reshape(signs.size, rows.size), axis=0)
+
+    def _response(self, rows: IntArray) -> tuple[FloatArray, BoolArray]:
+        """Return lambda = L^-T dC/dtheta of all samples, (R b, N), zero but for ``rows``, and where it was found."""
+        response = np.zeros_like(self.phases)
+        outputs = np.take(self.phases[rows], self.nodes, axis=1)
+        response[rows[:, None], self.nodes] = -self.cost.force(outputs, self.target[rows])
+        if self.products is None:
+            free = self.system.graph.free
+            moving, found = respond(
+                self.system.take(rows), self.phases[rows], np.take(response[rows], free, axis=1), transposed=True
+            )
+            response[rows[:, None], free] = moving
+            return response, found
+        products = self.products.take(rows)
+        state = products.at(np.take(self.phases[rows], products.nodes, axis=1))
+        right = np.take(response[rows], products.nodes, axis=1)
+        moving, found = products.solve(state, right, np.full(rows.size, 1e-12))
+        rest = right - products.product(state, products.diagonal(state), moving)
+        found &= np.max(np.abs(rest), axis=1) <= _LEFT * (1e-300 + np.max(np.abs(right), axis=1))
+        response[rows[:, None], products.nodes] = moving
+        return response, found
+
+    def _differences(
+        self, rows: IntArray, share: FloatArray, names: Sequence[str], *, raw: bool
+    ) -> tuple[dict[str, FloatArray], BoolArray]:
+        used = np.zeros(share.size, dtype=bool)
+        part = self.system.take(rows)
+        slopes, found = {}, np.ones(rows.size, dtype=bool)
+        for term in part.terms:
+            for parameter in term.parameters:
+                if parameter.name in names:
+                    each, good = difference_slopes(
+                        part, self.phases[rows], self.cost, self.nodes, self.target[rows], (term, parameter.name),
+                        step=1e-5, raw=raw,
+                    )  # fmt: skip
+                    slopes[parameter.name], found = each, found & good
+        used[rows] = found
+        weights = _rebalanced(share, used)
+        sums = {}
+        for name, each in slopes.items():
+            whole = np.zeros((share.size, each.shape[1]))
+            whole[rows] = each
+            sums[name] = np.einsum("rb,rbp->rp", weights, whole.reshape(*share.shape, -1))
+        return sums, used
+
+
+def _rebalanced(share: FloatArray, used: BoolArray) -> FloatArray:
+    """Return shares (R, b) of the samples that are used, brought to the sum that all had."""
+    kept = np.where(used.reshape(share.shape), share, 0.0)
+    if np.array_equal(kept, share):
+        return share
+    total = np.sum(kept, axis=1, keepdims=True)
+    return kept * (np.sum(share, axis=1, keepdims=True) / np.where(total > 0, total, 1.0))

@@ -1,0 +1,253 @@
+r"""Gradients from nudged equilibria: the physics of equilibrium propagation.
+
+Under a nudge of strength beta the equilibrium moves along theta(beta). For an energy E(theta; p),
+
+    dC/dp = d/dbeta [ dE/dp at theta(beta) ] at beta = 0
+
+and dE/dp is local: each term knows its own (`Term.energy_slopes`). The three methods differ only in how they take the
+derivative by beta: from 0 and beta (error of order beta), from -beta and beta (beta^2), or from complex nudges, where
+one step along the imaginary axis has no cancellation and M points on a circle have an error of order beta^M.
+
+Without an energy (non-reciprocal coupling) the shift d theta / d beta is used in place of the adjoint
+response. That is right only for a symmetric Laplacian, and biased otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from phasegrad._validation import Array, FloatArray, choice, positive_float, whole_number
+from phasegrad.dynamics import Pull
+from phasegrad.equilibria import Equilibrium, settle
+from phasegrad.gradients._adjoint import local_products
+from phasegrad.gradients._question import Gradient, Question, ask, warn
+from phasegrad.graphs import refuse_dense
+from phasegrad.networks import Network
+from phasegrad.objectives import Cost
+from phasegrad.solvers import branch_solver, on_one_blas_thread, respond
+
+_ORDER = {"two_phase": 1, "centred": 2, "holomorphic": 2}
+_FAR_OUTSIDE = 0.2
+_FEW_OUTPUTS, _POWER_STEPS, _ROUGHLY = 16, 8, 1e-4
+
+
+def two_phase(
+    network: Network, equilibrium: Equilibrium, objective: Cost, target: ArrayLike, *, beta: float | None = None,
+    wrt: str | Iterable[str] = "omega", frequencies: str = "relative",
+) -> Gradient:  # fmt: skip
+    """Return the gradient from the free and one nudged equilibrium, as the paper does.
+
+    Parameters
+    ----------
+    network, equilibrium, objective, target, wrt, frequencies
+        As for `adjoint`.
+    beta : float, optional
+        Strength of the nudge; `suggest_beta` chooses it if left out. A warning says when the nudge moved the
+        outputs so far that the error of order beta is no longer small, or so little that rounding shows.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> network = pg.layered(2, 5, 2, seed=0)
+    >>> equilibrium = pg.find_equilibrium(network, [0.5, -0.5])
+    >>> gradient = pg.two_phase(network, equilibrium, pg.PhaseTargets(), [-0.2, 0.2], beta=0.1)
+    >>> exact = pg.adjoint(network, equilibrium, pg.PhaseTargets(), [-0.2, 0.2])
+    >>> bool(abs(gradient.omega - exact.omega).max() < 0.05 * abs(exact.omega).max())
+    True
+    """
+    question = ask("two_phase", network, equilibrium, objective, target, wrt, frequencies)
+    beta = _chosen_beta(question, beta, 5e-4)
+    return _answer(question, beta, {beta: 1 / beta}, free=-1 / beta)
+
+
+def centred(
+    network: Network, equilibrium: Equilibrium, objective: Cost, target: ArrayLike, *, beta: float | None = None,
+    wrt: str | Iterable[str] = "omega", frequencies: str = "relative",
+) -> Gradient:  # fmt: skip
+    """Return the gradient from two equilibria nudged by +beta and -beta; the error is of order beta^2.
+
+    Parameters
+    ----------
+    network, equilibrium, objective, target, wrt, frequencies
+        As for `adjoint`.
+    beta : float, optional
+        Strength of the nudges; `suggest_beta` chooses it if left out.
+    """
+    question = ask("centred", network, equilibrium, objective, target, wrt, frequencies)
+    beta = _chosen_beta(question, beta, 1e-6)
+    return _answer(question, beta, {beta: 0.5 / beta, -beta: -0.5 / beta})
+
+
+def holomorphic(
+    network: Network, equilibrium: Equilibrium, objective: Cost, target: ArrayLike, *, beta: float | None = None,
+    points: int = 1, wrt: str | Iterable[str] = "omega", frequencies: str = "relative",
+) -> Gradient:  # fmt: skip
+    """Return the gradient from complex nudges, exact to rounding.
+
+    Interaction and objective must be analytic functions that accept complex phases.
+
+    Parameters
+    ----------
+    network, equilibrium, objective, target, wrt, frequencies
+        As for `adjoint`.
+    beta : float, optional
+        Size of the nudges; `suggest_beta` chooses it if left out, near 1e-8 for one point.
+    points : int
+        1 takes a single step along the imaginary axis, i beta, which needs no difference and so loses no digits.
+        M >= 2 spreads M nudges over the circle of radius beta.
+    """
+    points = whole_number("points", points, 1, "holomorphic")
+    question = ask("holomorphic", network, equilibrium, objective, target, wrt, frequencies)
+    if points == 1:
+        beta = _chosen_beta(question, beta, 1e-16)
+        return _answer(question, beta, {1j * beta: -1j / beta})
+    beta = _chosen_beta(question, beta, 1e-12, order=points)
+    turns = np.exp(2j * np.pi * np.arange(points) / points)
+    return _answer(question, beta, {beta * turn: 1 / (points * beta * turn) for turn in turns})
+
+
+def suggest_beta(
+    network: Network, equilibrium: Equilibrium, objective: Cost, target: ArrayLike, *, error: float = 1e-3,
+    method: str = "two_phase",
+) -> float:  # fmt: skip
+    """Return the nudge whose gradient is expected to be within a relative ``error`` of the exact one.
+
+    The equilibrium under a nudge is theta + beta a + beta^2 b + ...; a and b follow from two solves with the
+    Laplacian. The rate r = max(|b| / |a|, largest compliance of the outputs) is how much beta bends the response, so
+    that the error of a method of order m is about (beta r)^m. Of a batch, the most sensitive sample decides.
+
+    Parameters
+    ----------
+    network, equilibrium, objective, target
+        As for `adjoint`.
+    error : float
+        Relative error that is allowed.
+    method : {"two_phase", "centred", "holomorphic"}
+        Whose error is meant; "holomorphic" is the single complex step.
+    """
+    error = positive_float("error", error, "suggest_beta")
+    choice("method", method, _ORDER, "suggest_beta")
+    question = ask("suggest_beta", network, equilibrium, objective, target, "omega", "relative")
+    return _beta_for(question, error, _ORDER[method])
+
+
+def _chosen_beta(question: Question, beta: float | None, error: float, *, order: int | None = None) -> float:
+    if beta is not None:
+        return positive_float("beta", beta, question.owner)
+    return _beta_for(question, error, _ORDER[question.owner] if order is None else order)
+
+
+def _beta_for(question: Question, error: float, order: int) -> float:
+    rate = _bending_rate(question)
+    rate = rate[np.isfinite(rate)]
+    fastest = float(np.max(rate, initial=0.0))
+    return min(1.0, error ** (1 / order) / fastest) if fastest > 0 else 1.0
+
+
+@on_one_blas_thread
+def _bending_rate(question: Question) -> FloatArray:
+    """Return per sample how fast the response to a nudge bends with its strength, (B,)."""
+    system, phases = question.system, question.phases
+    refuse_dense(question.nodes.size, "The curvature of a cost", "Nudge fewer outputs, or use the adjoint gradient.")
+    free, where = question.network.graph.free, question.places
+    pull = np.zeros((system.batch, free.size))
+    pull[:, where] = question.objective.force(question.outputs, question.target)
+    first, _ = respond(system, phases, pull, accuracy=_ROUGHLY)
+    size = np.linalg.norm(first, axis=1)
+    largest = np.max(np.abs(first), axis=1, initial=0.0)
+    probe = 1e-3 / np.where(largest > 0, largest, 1.0)
+    shift = np.zeros_like(phases)
+    shift[:, free] = probe[:, None] * first
+    bend = system.force(phases + shift) - 2 * system.force(phases) + system.force(phases - shift)
+    second_force = bend[:, free] / (2 * probe**2)[:, None]
+    hessian = question.objective.hessian(question.outputs, question.target)
+    second_force[:, where] -= np.einsum("bij,bj->bi", hessian, first[:, where])
+    second, _ = respond(system, phases, second_force, accuracy=_ROUGHLY)
+    ratio = np.linalg.norm(second, axis=1) / np.where(size > 0, size, np.inf)
+    return np.maximum(ratio, _compliance(question, hessian))
+
+
+def _compliance(question: Question, hessian: Array) -> FloatArray:
+    """Return the norm of the outputs' response to unit pulls on them, times the curvature of the cost, (B,)."""
+    where, size = question.places, question.network.graph.free.size
+    if where.size > _FEW_OUTPUTS:
+        return _largest_compliance(question, hessian)
+    unit = np.zeros((question.system.batch, size, where.size))
+    unit[:, where, np.arange(where.size)] = 1.0
+    reach, regular = respond(question.system, question.phases, unit, accuracy=_ROUGHLY)
+    compliance = np.linalg.norm(reach[:, where] @ hessian, ord=2, axis=(1, 2))
+    compliance[~regular] = np.inf
+    return np.asarray(compliance)
+
+
+def _largest_compliance(question: Question, hessian: Array) -> FloatArray:
+    """Return the same for many outputs by a power iteration: a few solves instead of one per output."""
+    where, batch = question.places, question.system.batch
+    vector = np.ones((batch, where.size)) / np.sqrt(where.size)
+    right, growth = np.zeros((batch, question.network.graph.free.size)), np.zeros(batch)
+    for _ in range(_POWER_STEPS):
+        right[:, where] = np.einsum("bij,bj->bi", hessian, vector)
+        answer, regular = respond(question.system, question.phases, right, accuracy=_ROUGHLY)
+        growth = np.linalg.norm(answer[:, where], axis=1)
+        vector = answer[:, where] / np.where(growth > 0, growth, 1.0)[:, None]
+        growth[~regular] = np.inf
+    return growth
+
+
+@on_one_blas_thread
+def _nudged(question: Question, beta: complex) -> Equilibrium:
+    """Return the flat batch of equilibria under a nudge, started at the free ones."""
+    strength = np.full((question.system.batch, 1), beta)
+    system = question.system.replace(pull=Pull(question.objective, question.nodes, question.target, strength))
+    return settle(system, (system.batch,), question.phases, branch_solver(system))
+
+
+def _answer(question: Question, beta: float, weights: Mapping[complex, complex], free: float = 0.0) -> Gradient:
+    """Return the gradient from equilibria under nudges, each with its weight, and the free one with its."""
+    others = [_nudged(question, nudge) for nudge in weights]
+    if not np.iscomplexobj(others[0].phases):
+        _warn_if_far(question, others[0], beta)
+    terms = [(weight, other.phases) for weight, other in zip(weights.values(), others, strict=True)]
+    terms += [(free, question.phases)] if free else []
+    return question.answer(_combine(question, terms), others=others, beta=beta)
+
+
+def _combine(question: Question, terms: list[tuple[complex, Array]]) -> dict[str, Array]:
+    """Return the real part of sum of weight * dE/dp over equilibria, for every parameter asked for."""
+    if not question.network.reciprocal:
+        shift = np.sum([weight * phases for weight, phases in terms], axis=0)
+        return local_products(question, -np.real(shift))
+    graph, values = question.network.graph, question.system.values
+    total: dict[str, Array] = {}
+    for term in question.terms:
+        slopes = [(weight, term.energy_slopes(graph, values, phases)) for weight, phases in terms]
+        for name in slopes[0][1]:
+            total[name] = np.real(np.sum([weight * slope[name] for weight, slope in slopes], axis=0))
+    return total
+
+
+def _warn_if_far(question: Question, pulled: Equilibrium, beta: float) -> None:
+    """Warn when the outputs' own response shows that the nudge is far too strong or too weak."""
+    before = question.objective.force(question.outputs, question.target)
+    after = question.objective.force(np.take(pulled.phases, question.nodes, axis=1), question.target)
+    size = np.linalg.norm(before, axis=1)
+    usable = pulled.converged & (size > 1e-9)
+    if not np.any(usable):
+        return
+    moved = float(np.max(np.linalg.norm(after - before, axis=1)[usable] / size[usable]))
+    order = _ORDER[question.owner]
+    if moved**order > _FAR_OUTSIDE:
+        advice = beta * (0.01 / moved) ** (1 / order)
+        warn(
+            f"{question.owner}: the nudge beta={beta:g} changed the outputs' pull toward their target by {moved:.0%}, "
+            f"so the gradient may be off by as much. Try beta={advice:.1g}, or leave beta out to have it chosen."
+        )
+    shift = np.max(np.abs(pulled.phases - question.phases), axis=1)[usable]
+    if float(np.min(shift)) < 1e-14:
+        warn(
+            f"{question.owner}: the nudge beta={beta:g} moved no oscillator of some sample by more than rounding. "
+            "Use a larger beta, or method holomorphic."
+        )

@@ -1,0 +1,397 @@
+r"""The network: a graph, the terms of its energy, and how data enters.
+
+The dynamics of oscillator i, in the frame that rotates with the network, are
+
+    d theta_i / dt = omega_i + sum_j K_ij H(theta_j - theta_i) + h_i H(psi_i - theta_i) + ...
+
+with natural frequencies omega, coupling K, an odd interaction H and, optionally, a bias field of strength h and phase
+psi, and other terms. A `Network` is a frozen value over read-only arrays; `Network.replace` makes the next one and
+shares the graph with it.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import FrozenInstanceError
+from types import MappingProxyType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from phasegrad._validation import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    choice,
+    finite_array,
+    frozen_array,
+    node_tuple,
+    positive_float,
+    whole_number,
+)
+from phasegrad.graphs import Graph, ordered_edges
+from phasegrad.terms import TERMS, Interaction, Parameter, Sine, Term, check_term
+
+INPUT_MODES = ("frequency", "phase")
+#: What a network is beside its edges and parameters, by the names that its maker takes.
+ROLES = ("inputs", "outputs", "reference", "input_mode", "input_scale", "interaction", "signed")
+
+
+def _of_graph(name: str, doc: str) -> Any:
+    return property(lambda network: getattr(network.graph, name), doc=doc)
+
+
+class Network:
+    """A network of coupled phase oscillators.
+
+    Parameters
+    ----------
+    edges : array_like of int, shape (E, 2)
+        Coupled pairs. They are stored with i < j and in row-major order, and every per-edge array with them.
+    coupling : array_like of float, shape (E,) or scalar
+        Strength K_ij with which j acts on i, for each edge (i, j).
+    omega : array_like of float, shape (N,)
+        Natural frequencies; their number is the number of oscillators.
+    inputs, outputs : sequence of int
+        Nodes that data drives, and nodes that are read out.
+    reference : int, default 0
+        The node held at phase zero where no field and no clamped input fixes the gauge.
+    input_mode : {"frequency", "phase"}
+        Data x sets the frequency ``input_scale * x`` of the inputs, or clamps their phase at ``input_scale * x``.
+        Clamped oscillators do not move and, like a field, fix the gauge.
+    input_scale : float, default 1.5
+        The scale (of frequencies) or span (of phases) of the inputs.
+    interaction : Interaction
+        The odd coupling function H.
+    signed : bool, default False
+        Whether negative couplings and field strengths are allowed.
+    labels : sequence of hashable, optional
+        Names of the nodes, for people and for NetworkX. The physics never reads them.
+    node_attributes : sequence of mapping, optional
+        Anything else known about each node, carried along unread.
+    terms : sequence of Term, optional
+        Terms of your own; their parameters are given by name like all others.
+    **parameters : array_like
+        By name, those of the other terms: ``coupling_reverse`` (E,), the strength K_ji with which i acts on j (left
+        out, coupling is reciprocal); ``field_strength`` and ``field_phase`` (N,), a bias field h and its phase psi
+        (zero if left out); and so on for every term in `phasegrad.terms.TERMS`.
+
+    Attributes
+    ----------
+    graph : Graph
+        Edges and roles, and all that follows from them; shared by networks that differ in parameters only.
+    terms : tuple of Term
+        What the energy is made of.
+    parameters : mapping of str to ndarray
+        All parameters by name; each is an attribute too: ``network.omega``.
+    """
+
+    graph: Graph
+    terms: tuple[Term, ...]
+    input_mode: str
+    input_scale: float
+    interaction: Interaction
+    signed: bool
+    labels: tuple[Hashable, ...] | None
+    node_attributes: tuple[Mapping[str, Any], ...] | None
+
+    def __init__(
+        self, edges: ArrayLike, coupling: ArrayLike, omega: ArrayLike, *, inputs: Sequence[int] | NDArray[Any] = (),
+        outputs: Sequence[int] | NDArray[Any] = (), reference: int = 0, input_mode: str = "frequency",
+        input_scale: float = 1.5, interaction: Interaction | None = None, signed: bool = False,
+        labels: Sequence[Hashable] | None = None, node_attributes: Sequence[Mapping[str, Any]] | None = None,
+        terms: Sequence[Term] = (), **parameters: ArrayLike | None,
+    ) -> None:  # fmt: skip
+        frequencies = np.atleast_1d(finite_array("omega", omega, "Network"))
+        if frequencies.ndim != 1 or frequencies.size == 0:
+            raise ValueError(f"The 'omega' parameter of Network must have shape (N,). Got shape {frequencies.shape}.")
+        if not isinstance(signed, (bool, np.bool_)):
+            raise TypeError(f"The 'signed' parameter of Network must be True or False. Got {signed!r}.")
+        self._set("input_mode", choice("input_mode", input_mode, INPUT_MODES, "Network"))
+        self._set("input_scale", positive_float("input_scale", input_scale, "Network"))
+        self._set("interaction", _checked_interaction(interaction))
+        self._set("signed", bool(signed))
+        parameters.update(coupling=coupling, omega=frequencies)
+        self._set("_own_terms", _checked_terms(terms))
+        self._set("terms", _terms(parameters, self.interaction, self._own_terms))
+        ordered, order, turned = ordered_edges(edges, frequencies.size)
+        self._set("graph", self._make_graph(ordered, frequencies.size, inputs, outputs, reference))
+        self._set("_parameters", self._checked_parameters(parameters, order, turned))
+        self._set("labels", self._per_node("labels", labels))
+        self._set("node_attributes", self._per_node("node_attributes", node_attributes))
+        self._check_grounded()
+        for term in self._own_terms:
+            check_term(term, self.graph, {name: each[None] for name, each in self.parameters.items()})
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a copy with some fields or parameters changed, checked as a new network is.
+
+        Where only values of parameters change the copy shares this network's graph.
+        """
+        settings = self._settings()
+        kinds: tuple[Any, ...] = (*TERMS, *_checked_terms(changes.get("terms", self._own_terms)))
+        names = dict.fromkeys(parameter.name for kind in kinds for parameter in kind.every)
+        unknown = [name for name in changes if name not in {**names, **settings, **self.parameters}]
+        if unknown:
+            raise TypeError(
+                f"Network has no field {unknown[0]!r}. Its fields are {', '.join(settings)}, and parameters of its "
+                f"terms {', '.join(names)}; for a term of your own, name it in 'terms'."
+            )
+        if not all(name in self.parameters and value is not None for name, value in changes.items()):
+            kept = {name: values for name, values in self.parameters.items() if name in names}
+            return type(self)(**{**settings, **kept, **changes})
+        other = copy.copy(self)
+        object.__setattr__(other, "_parameters", other._checked_parameters({**self.parameters, **changes}))
+        other._check_grounded()
+        return other
+
+    def _settings(self) -> dict[str, Any]:
+        """Return everything but the parameters, by the names that `__init__` knows."""
+        names = ("edges", *ROLES, "labels", "node_attributes")
+        return {name: getattr(self, name) for name in names} | {"terms": self._own_terms}
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise FrozenInstanceError(f"A Network is frozen: use network.replace({name}=...) to make another.")
+
+    def __delattr__(self, name: str) -> None:
+        raise FrozenInstanceError(f"A Network is frozen: {name!r} cannot be deleted.")
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a parameter by its name; None for one that this network does not have but could have."""
+        parameters = self.__dict__.get("_parameters", {})
+        if name in parameters:
+            return parameters[name]
+        if any(name == parameter.name for kind in TERMS for parameter in kind.every):
+            return None
+        raise AttributeError(f"Network has no attribute {name!r}.")
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self.parameters})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "_parameters", {name: frozen_array(each) for name, each in self._parameters.items()})
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Network):
+            return NotImplemented
+        mine, theirs = ({**network._settings(), **network.parameters} for network in (self, other))
+        return mine.keys() == theirs.keys() and all(_equal(value, theirs[name]) for name, value in mine.items())
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        def counted(number: int, word: str) -> str:
+            return f"{number} {word}{'' if number == 1 else 's'}"
+
+        parts = [counted(self.size, "oscillator"), counted(self.n_edges, "edge")]
+        if self.inputs:
+            kind = "frequencies" if self.input_mode == "frequency" else "clamped phases"
+            parts.append(f"{counted(len(self.inputs), 'input')} as {kind}")
+        if self.outputs:
+            parts.append(counted(len(self.outputs), "output"))
+        parts += [word for term in self.terms if (word := term.describe())]
+        gauge = f"node {self.reference} held at phase 0" if self.pinned else "gauge fixed from outside"
+        return f"Network({', '.join(parts)}, {self.interaction!r}, {gauge})"
+
+    @property
+    def parameters(self) -> Mapping[str, FloatArray]:
+        """All parameters by name."""
+        return MappingProxyType(self.__dict__.get("_parameters", {}))
+
+    edges: IntArray = _of_graph("edges", "Coupled pairs (E, 2), i < j, in row-major order.")
+    size: int = _of_graph("size", "Number of oscillators N.")
+    n_edges: int = _of_graph("n_edges", "Number of edges E.")
+    inputs: tuple[int, ...] = _of_graph("inputs", "Nodes that data drives.")
+    outputs: tuple[int, ...] = _of_graph("outputs", "Nodes that are read out.")
+    reference: int = _of_graph("reference", "The node held at phase zero where nothing else fixes the gauge.")
+    pinned: bool = _of_graph("pinned", "Whether the reference is held because nothing else fixes the gauge.")
+    clamps_inputs: bool = _of_graph("clamped", "Whether the inputs are clamped phases.")
+    held: IntArray = _of_graph("held", "The nodes that do not move: the clamped inputs, or the reference, or none.")
+    free: IntArray = _of_graph("free", "The nodes that move, in order.")
+    learnable: IntArray = _of_graph("learnable", "The nodes whose own parameters may be learned: all but the inputs.")
+
+    @property
+    def reciprocal(self) -> bool:
+        """Whether the two ends of every edge act on each other equally, so that an energy exists."""
+        return all(term.symmetric for term in self.terms)
+
+    def term_of(self, parameter: str) -> tuple[Term, Parameter]:
+        """Return the term that has a parameter, and the parameter; ValueError if the network has none of this name."""
+        for term in self.terms:
+            for each in term.parameters:
+                if each.name == parameter:
+                    return term, each
+        raise ValueError(
+            f"This network has no parameter {parameter!r}. Its parameters are {', '.join(self.parameters)}."
+        )
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    def _make_graph(self, edges: IntArray, size: int, inputs: Any, outputs: Any, reference: Any) -> Graph:
+        driven, read = node_tuple("inputs", inputs, size, "Network"), node_tuple("outputs", outputs, size, "Network")
+        number = whole_number("reference", reference, 0, "Network")
+        held = node_tuple("reference", [number], size, "Network")[0]
+        clamped = self.input_mode == "phase" and bool(driven)
+        pinned = not clamped and not any(term.fixes_gauge for term in self.terms)
+        if clamped and set(driven) & set(read):
+            node = min(set(driven) & set(read))
+            raise ValueError(f"Node {node} is an output and a clamped input. A clamped oscillator cannot answer.")
+        if pinned and held in read:
+            raise ValueError(
+                f"Node {held} is an output and the reference. The reference is held at phase zero and cannot answer: "
+                "choose another reference."
+            )
+        return Graph(edges, size, driven, read, held, clamped, pinned)
+
+    def _checked_parameters(
+        self, given: Mapping[str, Any], order: IntArray | None = None, turned: BoolArray | None = None
+    ) -> dict[str, FloatArray]:
+        values: dict[str, FloatArray] = {}
+        for term in self.terms:
+            own = term.checked(self.graph, given)
+            if turned is not None and np.any(turned):
+                term.turn_edges(own, turned)
+            for parameter in term.parameters:
+                if parameter.on == "edges" and order is not None:
+                    own[parameter.name] = own[parameter.name][order]
+            term.check(self.graph, own, signed=self.signed)
+            values.update(own)
+        return {name: frozen_array(array) for name, array in values.items()}
+
+    def _per_node(self, name: str, given: Any) -> Any:
+        if given is None:
+            return None
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise TypeError(f"The '{name}' parameter of Network must be a list. Got {given!r}.")
+        values = tuple(given)
+        if len(values) != self.size:
+            raise ValueError(
+                f"The '{name}' parameter of Network must have one entry per oscillator, {self.size}. Got {len(values)}."
+            )
+        if name == "labels" and not all(isinstance(value, Hashable) for value in values):
+            raise TypeError("The 'labels' parameter of Network must hold hashable names, such as strings or numbers.")
+        if name == "labels" and len(set(values)) != self.size:
+            raise ValueError("The 'labels' parameter of Network names two oscillators alike.")
+        return values
+
+    def _check_grounded(self) -> None:
+        """Refuse a graph with a part that nothing ties to the gauge: its Laplacian would be singular."""
+        graph = self.graph
+        grounded = np.zeros(self.size, dtype=bool)
+        grounded[graph.held] = True
+        acts = [np.zeros(self.n_edges, dtype=bool) for _ in range(2)]
+        for term in self.terms:
+            tied, links = term.grounded(self.parameters), term.links(self.parameters)
+            grounded |= False if tied is None else tied
+            for all_, some in zip(acts, links or (), strict=False):
+                all_ |= some
+        if np.all(grounded):
+            return
+        # Values of parameters change all the time and seldom vanish: the graph is then searched only once.
+        everywhere = bool(np.all(acts))
+        if everywhere or self.reciprocal:
+            part = graph.components if everywhere else graph.components_of(acts[0])
+            loose = ~(np.bincount(part, grounded) > 0)[part]
+        else:
+            loose = ~_influenced(graph, acts[0], acts[1], grounded)
+            part = loose.astype(np.int64)
+        if not np.any(loose):
+            return
+        if not self.pinned:
+            part = loose.astype(np.int64)
+        what = "the reference" if self.pinned else "a field or a clamped input"
+        raise ValueError(
+            f"The graph is disconnected: it falls into {_name_parts(part)}, and not every part is reached from {what}. "
+            "Join the parts with an edge, or build one network for each."
+        )
+
+
+def _checked_terms(given: Any) -> tuple[Term, ...]:
+    """Return the user's own terms, whose parameters must have names of their own."""
+    own = tuple(given) if isinstance(given, Iterable) else (None,)
+    if not all(isinstance(term, Term) for term in own):
+        raise TypeError(f"The 'terms' parameter of Network must be a list of Terms, such as [MyTerm()]. Got {given!r}.")
+    taken = {parameter.name: each.__name__ for each in TERMS for parameter in each.every}
+    for term in own:
+        mine = type(term).__name__
+        if not all(isinstance(parameter, Parameter) for parameter in term.every):
+            raise TypeError(f"{mine} must name its parameters: every = (Parameter(...), ...). Got {term.every!r}.")
+        for parameter in term.parameters:
+            name = parameter.name
+            if name in taken:
+                raise ValueError(
+                    f"Two terms, {taken[name]} and {mine}, have a parameter called {name!r}. Rename one of them."
+                )
+            if hasattr(Network, name) or name in Network.__annotations__:
+                raise ValueError(f"{mine} has a parameter called {name!r}, which is a field of Network. Rename it.")
+            taken[name] = mine
+    return own
+
+
+def _terms(given: Mapping[str, Any], interaction: Interaction, own: tuple[Term, ...]) -> tuple[Term, ...]:
+    """Return the terms that the names of the given parameters call for, and those of the user's own."""
+    names = [name for name, value in given.items() if value is not None]
+    found = (*(term for kind in TERMS if (term := kind.of(names, interaction)) is not None), *own)
+    known = dict.fromkeys(parameter.name for terms in (TERMS, own) for term in terms for parameter in term.every)
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise TypeError(
+            f"Network has no parameter {unknown[0]!r}. Parameters of its terms are {', '.join(known)}; for a term of "
+            "your own, name it in 'terms'."
+        )
+    return found
+
+
+def _checked_interaction(given: Any) -> Interaction:
+    interaction = Sine() if given is None else given
+    if not isinstance(interaction, Interaction):
+        raise TypeError(
+            "The 'interaction' parameter of Network must be an Interaction, such as Sine() or a subclass of "
+            f"your own. Got {interaction!r}."
+        )
+    interaction.check()
+    return interaction
+
+
+def _equal(mine: Any, theirs: Any) -> bool:
+    if isinstance(mine, np.ndarray) or isinstance(theirs, np.ndarray):
+        return np.array_equal(mine, theirs)
+    return bool(mine == theirs)
+
+
+def _influenced(graph: Graph, forward: BoolArray, backward: BoolArray, grounded: BoolArray) -> BoolArray:
+    """Return the nodes that a path of influence reaches from the grounded ones."""
+    size, roots = graph.size, np.flatnonzero(grounded)
+    source = np.concatenate([graph.second[forward], graph.first[backward], np.full(roots.size, size)])
+    sink = np.concatenate([graph.first[forward], graph.second[backward], roots])
+    influence = sparse.csr_array((np.ones(source.size), (source, sink)), shape=(size + 1, size + 1))
+    reached = csgraph.breadth_first_order(influence, size, directed=True, return_predecessors=False)
+    mask = np.zeros(size + 1, dtype=bool)
+    mask[reached] = True
+    return mask[:size]
+
+
+def _name_parts(part: IntArray) -> str:
+    """Return the parts of a graph in words: the four largest by their nodes, the others by their sizes."""
+    sizes = np.bincount(part)
+    shown = np.sort(np.argsort(-sizes, kind="stable")[:4])
+    named = " and ".join(_name_nodes(np.flatnonzero(part == k)) for k in shown)
+    others = np.delete(sizes, shown)
+    if others.size == 0:
+        return f"the {sizes.size} parts {named}"
+    nodes, times = np.unique(others, return_counts=True)
+    said = [f"{many} of {size}" for size, many in zip(nodes[::-1].tolist(), times[::-1].tolist(), strict=True)]
+    rest = ", ".join(said[:6]) + (", ..." if len(said) > 6 else "") + " nodes"
+    return f"the {sizes.size} parts {named} and {others.size} more ({rest})"
+
+
+def _name_nodes(nodes: IntArray) -> str:
+    shown = ", ".join(str(int(node)) for node in nodes[:6])
+    return "{" + shown + (f", ... ({nodes.size} nodes)" if nodes.size > 6 else "") + "}"

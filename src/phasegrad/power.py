@@ -1,0 +1,175 @@
+r"""What a power engineer asks of a grid: is it synchronous, which lines are strained, how far is the edge, what helps.
+
+Relieving a line (i, j) is a gradient like any other: with the cost C = 1/2 [(theta_i - m)^2 + (theta_j - m)^2] that
+draws both ends to their midpoint m, the phase shift under a weak nudge tells every generator how its output bears on
+the angle across the line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from phasegrad._validation import FloatArray, positive_float
+from phasegrad.datasets import Grid
+from phasegrad.dynamics import wrapped
+from phasegrad.equilibria import CriticalScale, Equilibrium, Status, critical_scale, find_equilibrium
+from phasegrad.gradients import adjoint, cosine, two_phase
+from phasegrad.objectives import PhaseTargets
+
+#: Share of a line's angle that a redispatch is sized to take away, by the linear prediction.
+RELIEF = 0.1
+MOST_STRESSED = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Relief:
+    """A redispatch that relieves one line.
+
+    Attributes
+    ----------
+    line : int
+        The edge.
+    redispatch : ndarray, shape (N,)
+        Change of injected power, per unit; it sums to zero and is zero where no generator is.
+    agreement : float
+        Cosine between the two-phase and the adjoint gradient.
+    before, predicted, after : float
+        Angle across the line in radians: now, by the gradient, and by solving again.
+    """
+
+    line: int
+    redispatch: FloatArray
+    agreement: float
+    before: float
+    predicted: float
+    after: float
+
+
+@dataclass(frozen=True, eq=False)
+class GridAnalysis:
+    """Everything `phasegrad grid` reports: the grid with its injections scaled, its state, its margin and a relief.
+
+    ``angles`` (E,) are the phase differences from the first to the second bus of every line; ``margin`` is the critical
+    scale, counted from the grid as it is here.
+    """
+
+    grid: Grid
+    scale: float
+    equilibrium: Equilibrium
+    angles: FloatArray
+    margin: CriticalScale
+    relief: Relief | None
+
+    @property
+    def stressed(self) -> list[int]:
+        """The lines of largest angle, the largest first."""
+        return np.argsort(-np.abs(self.angles), kind="stable")[:MOST_STRESSED].tolist()
+
+    @property
+    def blocking(self) -> int | None:
+        """The bus whose lines cannot carry its power, where there is one; the worst of them."""
+        bus = int(self.equilibrium.blocking)
+        return None if bus < 0 else bus
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as plain data."""
+        grid, relief, settled = self.grid, self.relief, bool(self.equilibrium.converged)
+        assert grid.labels is not None
+        found: dict[str, Any] = {
+            "case": grid.name,
+            "scale": self.scale,
+            "status": self.equilibrium.status.item().name,
+            "residual": float(self.equilibrium.residual) if settled else None,
+            "smallest_eigenvalue": float(np.asarray(self.equilibrium.smallest_eigenvalue)) if settled else None,
+            "cannot_lock": None if self.blocking is None else grid.labels[self.blocking],
+            "critical_scale": self.margin.scale or None,
+            "gives_way": [grid.lines[e] for e in self.margin.edges],
+            "breaks_away": [grid.labels[k] for k in self.margin.oscillators],
+            "stressed": [
+                {"line": grid.lines[e], "angle_deg": float(np.degrees(self.angles[e])), "flow_mw": float(self.flow(e))}
+                for e in self.stressed
+            ],
+            "angles_deg": dict(zip(map(str, grid.labels), np.degrees(self.equilibrium.phases).tolist(), strict=True)),
+        }
+        if relief is not None:
+            moved = np.flatnonzero(relief.redispatch)
+            found["relief"] = {
+                "line": grid.lines[relief.line],
+                "cosine_two_phase_adjoint": relief.agreement,
+                "before_deg": float(np.degrees(relief.before)),
+                "predicted_deg": float(np.degrees(relief.predicted)),
+                "after_deg": float(np.degrees(relief.after)),
+                "redispatch_mw": {str(grid.labels[k]): float(grid.base_mva * relief.redispatch[k]) for k in moved},
+            }
+        return found
+
+    def flow(self, line: int) -> float:
+        """Return the power over a line in MW, from its first to its second bus."""
+        return float(self.grid.base_mva * self.grid.coupling[line] * np.sin(self.angles[line]))
+
+
+def analyse(grid: Grid, *, scale: float = 1.0, relieve: str | None = None) -> GridAnalysis:
+    """Analyse a grid with all injections scaled, and relieve one line if asked to.
+
+    Parameters
+    ----------
+    grid : Grid
+    scale : float
+        Factor on all injected power.
+    relieve : str, optional
+        A line, "FROM-TO" by bus number.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> from phasegrad.power import analyse
+    >>> found = analyse(pg.datasets.grids.load("case39"), relieve="2-30")
+    >>> round(found.margin.scale, 2), found.relief.agreement > 0.999999
+    (6.4, True)
+    """
+    scale = positive_float("scale", scale, "analyse")
+    scaled = grid.replace(omega=scale * grid.omega)
+    assert isinstance(scaled, Grid)
+    line = None if relieve is None else scaled.line(relieve)
+    equilibrium = find_equilibrium(scaled, eigenvalue=True)
+    i, j = scaled.edges.T
+    angles = wrapped(equilibrium.phases[i] - equilibrium.phases[j])
+    relief = None
+    if line is not None:
+        if equilibrium.status.item() is not Status.STABLE:
+            raise ValueError(f"{grid.name} has no stable state at scale {scale:g}, so no line can be relieved there.")
+        relief = _relieve(scaled, line)
+    return GridAnalysis(scaled, scale, equilibrium, angles, critical_scale(scaled), relief)
+
+
+def _relieve(grid: Grid, line: int) -> Relief:
+    i, j = (int(end) for end in grid.edges[line])
+    # Neither end may be held; which bus is the reference changes no angle difference.
+    held = next(node for node in (grid.reference, *range(grid.size)) if node not in (i, j))
+    network = grid.replace(reference=held)
+    state = find_equilibrium(network)
+    before = float(state.phases[i] - state.phases[j])
+    middle = float(state.phases[i] + state.phases[j]) / 2
+    question = (network, state, PhaseTargets(outputs=(i, j)), [middle, middle])
+    gradient = two_phase(*question, frequencies="raw").omega
+    exact = adjoint(*question, frequencies="raw").omega
+    generators = np.asarray(grid.generators)
+    direction = np.zeros(grid.size)
+    direction[generators] = np.mean(gradient[generators]) - gradient[generators]
+    # dC = (angle / 2) d angle, so the gradient along the direction says how fast the angle falls.
+    slope = 2.0 / before * float(gradient @ direction)
+    if not slope * before < 0:
+        raise ValueError(f"No redispatch of the generators of {grid.name} relieves the line {grid.lines[line]}.")
+    redispatch = direction * (-RELIEF * before / slope)
+    after = find_equilibrium(network.replace(omega=network.omega + redispatch), start=state.phases)
+    return Relief(
+        line=line,
+        redispatch=redispatch,
+        agreement=cosine(gradient, exact),
+        before=before,
+        predicted=(1 - RELIEF) * before,
+        after=float(after.phases[i] - after.phases[j]),
+    )

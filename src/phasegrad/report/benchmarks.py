@@ -1,0 +1,89 @@
+"""What `phasegrad bench` shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from phasegrad.report.console import table
+from phasegrad.report.drawings.style import drawn
+
+
+def benchmark_tables(figures: dict[str, Any]) -> RenderableType:
+    """Return the figures of `phasegrad bench` as tables."""
+    small, generic, batch, learning = (figures[name] for name in ("small", "generic", "batch", "learning"))
+    updates = [
+        ("plain: fsolve, sample by sample", small["plain_us"], 1),
+        ("any network, one alone", generic["single_us"], generic["ratio_plain_single"]),
+        ("any network, 100 in lock-step", generic["us"], generic["ratio_plain"]),
+        ("lanes, kernel", small["lanes_us"], small["ratio_kernel"]),
+        ("lanes, whole experiment", small["end_to_end_us"], small["ratio_end_to_end"]),
+    ]
+    ways = [
+        ("plain: fsolve, sample by sample", batch["plain_s"], batch["ratio_plain"]),
+        ("LAPACK, sample by sample", batch["lapack_s"], batch["ratio_lapack"]),
+        ("batch, by matrix products", batch["batch_s"], 1),
+    ]
+    others = [(n, r["plain_s"], r["phasegrad_s"], r["ratio"]) for n, r in figures["foundation"]["rows"].items()]
+    epochs = [
+        ("an epoch of 60,000 x 784-100-10, batches of 32, over one 60000 x 784 x 100 product", learning["epoch_units"]),
+        ("the same in batches of 256", learning["epoch_units_256"]),
+        ("OscillatorClassifier.fit over train, 5,000 rows", learning["fit_over_train"]),
+        ("OscillatorClassifier over MLPClassifier, defaults, five folds of three tables", learning["over_perceptron"]),
+    ]
+    lines = [
+        f"100 networks x 200 epochs: {small['experiment_cpu_s']:.2f} CPU seconds",
+        f"import phasegrad: {figures['foundation']['import_s']:.2f} CPU seconds",
+    ]
+    if figures["reproduce"]["plain_updates"] is not None:
+        lines.append(f"last reproduction: {figures['reproduce']['plain_updates'] / 1e6:.2f} million plain updates")
+    return Group(
+        _table("Training networks 2+5+2: CPU microseconds per update", ("way", "us", "times the plain way"), updates),
+        _table("Equilibria and gradients: CPU seconds", ("task", "plain", "phasegrad", "ratio"), others),
+        _table("256 samples on 64+100+10, free and nudged: CPU seconds", ("way", "seconds", "times faster"), ways),
+        _table("Mini-batches: CPU time", ("what", "ratio"), epochs),
+        *_sparse_tables(figures["sparse"]),
+        Text("\n".join(lines)),
+    )
+
+
+def draw_growth(figures: dict[str, Any], path: Path) -> None:
+    """Draw CPU seconds of equilibrium and adjoint gradient against the number of oscillators, by family."""
+    rows_of: dict[str, list[dict[str, Any]]] = {}
+    for row in figures["rows"]:
+        rows_of.setdefault(row["family"], []).append(row)
+    with drawn(path, 6.5, 4) as (_, (axes,)):
+        for (family, rows), marker in zip(rows_of.items(), "osD^", strict=False):
+            seconds = [row["equilibrium_s"] + row["adjoint_s"] for row in rows]
+            growth = f", N^{rows[-1]['exponent']:.2f}" if rows[-1]["exponent"] is not None else ""
+            axes.loglog([row["N"] for row in rows], seconds, marker=marker, label=f"{family}{growth}")
+        axes.set(xlabel="oscillators", ylabel="CPU seconds, equilibrium + gradient")
+        axes.legend()
+        axes.grid(alpha=0.3)
+
+
+def _sparse_tables(figures: dict[str, Any]) -> list[RenderableType]:
+    keys = ("family", "N", "build_s", "equilibrium_s", "adjoint_s", "peak_mb", "residual", "exponent")
+    growth = [[row[key] for key in keys] for row in figures["rows"]]
+    others = [(name, row["other_s"], row["phasegrad_s"], row["ratio"]) for name, row in figures["ratios"].items()]
+    nudged = [
+        (row["family"], row["N"], *(row[name]["error"] for name in ("two_phase", "centred")))
+        for row in figures["nudged"]
+    ]
+    headings = ("family", "N", "build", "equilibrium", "adjoint", "peak MB", "residual", "exponent")
+    return [
+        _table("One large sparse network: CPU seconds; adjoint by all frequencies and couplings", headings, growth),
+        _table("Equilibrium, random regular graph of degree 6: CPU seconds", ("against", "other", "phasegrad", "ratio"),
+               others),
+        _table("Gradient by omega at the default beta: relative error against adjoint",
+               ("family", "N", "two-phase", "centred"), nudged),
+    ]  # fmt: skip
+
+
+def _table(title: str, headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> RenderableType:
+    """Return a table whose numbers have three digits: figures of speed have no more."""
+    return table(title, headings, ([f"{x:.3g}" if isinstance(x, float) else x for x in row] for row in rows))

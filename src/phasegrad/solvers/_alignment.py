@@ -1,0 +1,134 @@
+r"""Field alignment: from anywhere to near a stable state of a network with few colours.
+
+With all others fixed, the energy of an oscillator with sine coupling is lowest where it points along its local field X
++ i Y, turned by asin(omega / field) if it is driven. Oscillators of one colour are not coupled to each other and turn
+together, and the energy never rises. An oscillator whose drive exceeds its local field turns a quarter away from it, as
+far as it can. Every sample goes on until it has come to rest, whatever the others do.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from phasegrad._validation import Array, FloatArray, IntArray
+from phasegrad.dynamics import System
+from phasegrad.solvers._products import Products
+from phasegrad.terms import cosines
+
+_RESTS = 0.02
+
+
+class _Fields(Protocol):
+    """Local fields of a batch: groups of columns, and the field of all but themselves on one of them."""
+
+    groups: tuple[slice, ...]
+
+    def take(self, rows: Array) -> Any:
+        """Return some of the samples."""
+
+    def on(self, group: slice, cos: FloatArray, sin: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return X and Y on a group, (B, size)."""
+
+    def drive(self, group: slice) -> FloatArray | None:
+        """Return what drives a group, (B, size)."""
+
+
+def align(products: Products, moving: FloatArray, sweeps: int) -> FloatArray:
+    """Return phases (B, n) of a batch of one network after at most so many sweeps."""
+    if products.eliminates:
+        return products.elimination.align(products.batch, moving, sweeps, _RESTS)
+    return _swept(_OfProducts(products), moving, sweeps)
+
+
+def align_edges(system: System, phases: FloatArray, sweeps: int) -> FloatArray:
+    """Return phases (B, N) of samples with parameters of their own after at most so many sweeps; see `can_align`."""
+    order = system.graph.blocks.order
+    aligned = phases.copy()
+    aligned[:, order] = _swept(_OfEdges(system), np.take(phases, order, axis=1), sweeps)
+    return aligned
+
+
+def can_align(system: System) -> bool:
+    """Whether alignment knows a system: sine coupling and fields, few colours, no nudge."""
+    known = all(term.phasor for term in system.terms) and system.has_energy and system.pull is None
+    return known and system.graph.has_blocks and system.graph.blocks.coloured
+
+
+def _swept(fields: _Fields, moving: FloatArray, sweeps: int) -> FloatArray:
+    result, rows = moving.copy(), np.arange(moving.shape[0])
+    cos, sin = cosines(moving)
+    for _ in range(sweeps):
+        turned = np.zeros(rows.size)
+        for group in fields.groups:
+            x, y = fields.on(group, cos, sin)
+            length = np.maximum(np.sqrt(x * x + y * y), 1e-300)
+            x, y = x / length, y / length
+            drive = fields.drive(group)
+            if drive is not None:
+                lead = np.clip(drive / length, -1.0, 1.0)
+                along = np.sqrt(1.0 - lead * lead)
+                x, y = x * along - y * lead, y * along + x * lead
+            change = np.abs(x - cos[:, group]) + np.abs(y - sin[:, group])
+            turned = np.maximum(turned, np.max(change, axis=1, initial=0.0))
+            cos[:, group], sin[:, group] = x, y
+        rests = turned <= _RESTS
+        if np.any(rests):
+            result[rows[rests]] = np.arctan2(sin[rests], cos[rests])
+            rows, fields, cos, sin = rows[~rests], fields.take(~rests), cos[~rests], sin[~rests]
+            if rows.size == 0:
+                return result
+    result[rows] = np.arctan2(sin, cos)
+    return result
+
+
+class _OfProducts:
+    """Local fields by products of matrices."""
+
+    def __init__(self, products: Products) -> None:
+        self.products = products
+        self.groups = products.base.graph.blocks.groups
+
+    def take(self, rows: Array) -> _OfProducts:
+        return _OfProducts(self.products.take(rows))
+
+    def on(self, group: slice, cos: FloatArray, sin: FloatArray) -> tuple[FloatArray, FloatArray]:
+        products = self.products
+        x, y = (products.couplings.onto(group, part) for part in (cos, sin))
+        if x is None or y is None:
+            return products.x[:, group], products.y[:, group]
+        return products.x[:, group] + x, products.y[:, group] + y
+
+    def drive(self, group: slice) -> FloatArray | None:
+        return None if self.products.drive is None else self.products.drive[:, group]
+
+
+class _OfEdges:
+    """Local fields edge by edge, where every sample has couplings of its own."""
+
+    def __init__(self, system: System) -> None:
+        self.system, self.groups = system, system.graph.blocks.groups
+        self.order: IntArray = system.graph.blocks.order
+        self.strength = np.sum([k for t in system.terms if (k := t.phasor_edges(system.values)) is not None], axis=0)
+        outer = [field for term in system.terms if (field := term.phasor_field(system.values)) is not None]
+        self.outer = [np.sum([field[part] for field in outer], axis=0) if outer else None for part in (0, 1)]
+        self.held = cosines(system.held_phases)
+        self.driven = np.take(system.drive, self.order, axis=1) if np.any(system.drive) else None
+
+    def take(self, rows: Array) -> _OfEdges:
+        return _OfEdges(self.system.take(rows))
+
+    def on(self, group: slice, cos: FloatArray, sin: FloatArray) -> tuple[FloatArray, FloatArray]:
+        graph, nodes = self.system.graph, self.order[group]
+        fields = []
+        for part, held, outer in zip((cos, sin), self.held, self.outer, strict=True):
+            whole = np.empty((part.shape[0], graph.size))
+            whole[:, graph.held], whole[:, self.order] = held, part
+            first, second = (self.strength * np.take(whole, ends, axis=1) for ends in (graph.second, graph.first))
+            field = graph.at_ends(first, second)
+            fields.append(np.take(field if outer is None else field + outer, nodes, axis=1))
+        return fields[0], fields[1]
+
+    def drive(self, group: slice) -> FloatArray | None:
+        return None if self.driven is None else self.driven[:, group]

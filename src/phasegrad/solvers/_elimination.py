@@ -1,0 +1,130 @@
+r"""A batch of one network whose Laplacian nearly falls apart: the compiled way of `Products`.
+
+Oscillators of one colour are not coupled to each other. Where one colour holds nearly all of a network (the hidden
+layer of a layered one), what is left after it is a small Schur complement per sample. See `phasegrad.kernels._layers`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from phasegrad._validation import Array, BoolArray, FloatArray, IntArray
+from phasegrad.dynamics import Pull
+from phasegrad.objectives import formula_of
+
+Blocks = Sequence[tuple[slice, slice, FloatArray]]
+
+_NOWHERE, _NO_STRENGTH = np.zeros(0, dtype=np.int64), np.zeros(0)
+_NOTHING, _NO_BEND = np.zeros((0, 0)), np.zeros((0, 0, 0))
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """The field of all that is held on every oscillator that moves, (B, n) each, and what drives them, if anything."""
+
+    x: FloatArray
+    y: FloatArray
+    drive: FloatArray | None
+
+    def arrays(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return them as compiled code takes them."""
+        return _flat(self.x), _flat(self.y), _NOTHING if self.drive is None else _flat(self.drive)
+
+
+class Elimination:
+    """The couplings of one network as the kernel takes them: ``first`` oscillators to eliminate, ``rest`` others.
+
+    Every call has memory of its own, so that threads may share it.
+    """
+
+    def __init__(self, blocks: Blocks, first: int, rest: int) -> None:
+        from phasegrad.kernels import Rows, layers
+
+        self.kernel, self.first, self.rest = layers, first, rest
+        self.cross = np.zeros((layers.filled(first), rest))
+        inner = np.zeros((rest, rest))
+        for rows, columns, block in blocks:
+            a, b = (slice(part.start - first, part.stop - first) for part in (rows, columns))
+            if rows.stop <= first:
+                self.cross[rows, b] = block
+            else:
+                inner[a, b], inner[b, a] = block, block.T
+        self.inner = inner if np.any(inner) else _NOTHING
+        self.make_rows: Callable[[], Any] = lambda: Rows(layers.memory(first, rest), layers.WIDTH)
+
+    def align(self, batch: Batch, moving: FloatArray, sweeps: int, rests: float) -> FloatArray:
+        """Return phases (B, n) after at most so many sweeps of alignment, fewer where a sample comes to rest."""
+        aligned = np.array(moving, order="C")
+        self.kernel.align(
+            self.make_rows(), self.cross, self.inner, *batch.arrays(), aligned, self.first, self.rest, sweeps, rests
+        )
+        return aligned
+
+    def exceeds(self, batch: Batch, pull: Pull | None, moving: FloatArray, floor: FloatArray) -> BoolArray:
+        """Return where the smallest eigenvalue of the Laplacian is above ``floor``, (B,)."""
+        answer = np.zeros(moving.shape[0], dtype=bool)
+        self.kernel.exceeds(
+            self.make_rows(), self.cross, self.inner, *batch.arrays(), self._nudge(pull, moving), _flat(moving),
+            _flat(floor), answer, self.first, self.rest,
+        )  # fmt: skip
+        return answer
+
+    def solve(
+        self, batch: Batch, pull: Pull | None, moving: FloatArray, right: FloatArray
+    ) -> tuple[FloatArray, BoolArray]:
+        """Solve L v = right, (B, n); the mask says where L is positive definite."""
+        solution, definite = np.empty_like(moving, order="C"), np.zeros(moving.shape[0], dtype=bool)
+        self.kernel.solve(
+            self.make_rows(), self.cross, self.inner, *batch.arrays(), self._nudge(pull, moving), _flat(moving),
+            _flat(right), solution, definite, self.first, self.rest,
+        )  # fmt: skip
+        return solution, definite
+
+    def stride(
+        self, batch: Batch, pull: Pull | None, moving: FloatArray, tolerance: FloatArray, count: int, max_turn: float,
+        share: float,
+    ) -> tuple[FloatArray, FloatArray, IntArray]:  # fmt: skip
+        """Take up to ``count`` full Newton steps while each leaves at most ``share`` of the squared force.
+
+        Return the phases (B, n) that were accepted last, the residuals there, and the steps taken.
+        """
+        moving, last = np.array(moving, order="C"), np.array(moving, order="C")
+        square, left = np.full((2, moving.shape[0]), np.inf)
+        fate, steps = np.zeros((2, moving.shape[0]))
+        nudge, arrays = self._nudge(pull, moving), batch.arrays()
+        # A force that only Python knows is asked for after every step.
+        at_once = 1 if nudge.kind == self.kernel.GIVEN else count + 1
+        for taken in range(0, count + 1, at_once):
+            if taken:
+                nudge = self._nudge(pull, moving)
+            self.kernel.stride(
+                self.make_rows(), self.cross, self.inner, *arrays, nudge, moving, last, square, left, fate, steps,
+                _flat(tolerance), max_turn, share, at_once, self.first, self.rest,
+            )  # fmt: skip
+            if (fate != self.kernel.GOES_ON).all():
+                break
+        return last, left, steps.astype(np.int64)
+
+    def _nudge(self, pull: Pull | None, moving: FloatArray) -> Any:
+        """Return a nudge as compiled code takes it, at phases (B, n)."""
+        kernel = self.kernel
+        if pull is None:
+            return kernel.Nudge(kernel.FREE, 0.0, _NOWHERE, _NO_STRENGTH, _NOTHING, _NOTHING, _NO_BEND)
+        places, formula = pull.nodes - self.first, formula_of(pull.cost)
+        if formula is not None:
+            kind = {"quadratic": kernel.QUADRATIC, "periodic": kernel.PERIODIC, "entropy": kernel.ENTROPY}[formula.kind]
+            beta, target = _flat(pull.beta[:, 0]), _flat(pull.target)
+            return kernel.Nudge(kind, formula.sharpness, places, beta, target, _NOTHING, _NO_BEND)
+        force = np.zeros((moving.shape[0], self.rest))
+        hessian = np.zeros((moving.shape[0], self.rest, self.rest))
+        force[:, places] = pull.force(moving)
+        hessian[:, places[:, None], places[None, :]] = pull.hessian(moving)
+        return kernel.Nudge(kernel.GIVEN, 0.0, places, _NO_STRENGTH, _NOTHING, force, hessian)
+
+
+def _flat(values: Array) -> Array:
+    return np.ascontiguousarray(values, dtype=np.float64)

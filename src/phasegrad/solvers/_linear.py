@@ -1,0 +1,144 @@
+"""Dense linear algebra of a batch, every sample for itself.
+
+NumPy's stacked routines call LAPACK once per matrix, so that a sample's answer does not depend on its neighbours in the
+batch; where one of them fails, the others are done again one by one, by the same routine. BLAS runs on one thread: the
+rounding of a threaded factorisation depends on the number of threads, and on a busy machine threads waiting for each
+other cost more than they give at these sizes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, wraps
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+import threadpoolctl
+from numpy.typing import ArrayLike
+from scipy.linalg import lapack
+
+from phasegrad._validation import Array, BoolArray, FloatArray
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+class _OneThread:
+    """Holds BLAS to one thread as long as anybody, on any thread, is inside; the limit itself is the process's."""
+
+    def __init__(self) -> None:
+        self.lock, self.inside = threading.Lock(), 0
+        self.limit: Any = None
+
+    def __enter__(self) -> None:
+        with self.lock:
+            self.inside += 1
+            if self.inside == 1:
+                self.limit = _blas().limit(limits=1)
+
+    def __exit__(self, *_: object) -> None:
+        with self.lock:
+            self.inside -= 1
+            if self.inside == 0:
+                self.limit.restore_original_limits()
+
+
+_one_thread = _OneThread()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Hold the linear algebra inside to one thread."""
+    with _one_thread:
+        yield
+
+
+def on_one_blas_thread(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Decorate a function so that the linear algebra inside it runs on one thread."""
+
+    @wraps(function)
+    def limited(*args: Arguments.args, **options: Arguments.kwargs) -> Result:
+        with _one_thread:
+            return function(*args, **options)
+
+    return limited
+
+
+@cache
+def _blas() -> threadpoolctl.ThreadpoolController:
+    return threadpoolctl.ThreadpoolController().select(user_api="blas")
+
+
+def solve_positive(matrices: Array, right: Array) -> tuple[Array, BoolArray]:
+    """Solve symmetric A x = b, b (B, n), for every sample; the mask says where A is positive definite."""
+    positive = is_positive_definite(matrices)
+    if right.shape[1] == 0 or np.all(positive):
+        return _solved(matrices, right), positive
+    solution = np.zeros_like(right)
+    rows = np.flatnonzero(positive)
+    solution[rows] = _solved(matrices[rows], right[rows])
+    return solution, positive
+
+
+def solve_general(
+    matrices: Array, right: Array, *, transposed: bool = False, margin: ArrayLike = 0.0
+) -> tuple[Array, BoolArray]:
+    """Solve A x = b (or A^T x = b), b (B, n) or (B, n, k), for every sample by LU.
+
+    The mask says where A is regular: its smallest singular value, by LAPACK's estimate, is above ``margin`` (B,).
+    """
+    solution = np.zeros_like(right)
+    regular = np.zeros(right.shape[0], dtype=bool)
+    if right.shape[1] == 0:
+        return solution, np.ones_like(regular)
+    is_complex = np.iscomplexobj(matrices)
+    solve, condition = (lapack.zgesv, lapack.zgecon) if is_complex else (lapack.dgesv, lapack.dgecon)
+    margins = np.broadcast_to(margin, regular.shape)
+    for b in range(right.shape[0]):
+        matrix = matrices[b].T if transposed else matrices[b]
+        factor, _, column, info = solve(matrix, right[b])
+        if info == 0:
+            norm = float(np.max(np.sum(np.abs(matrix), axis=0)))
+            regular[b] = condition(factor, norm)[0] * norm > margins[b]
+        solution[b] = column.reshape(right.shape[1:])
+    return solution, regular
+
+
+def is_positive_definite(matrices: Array, margin: ArrayLike | None = None) -> BoolArray:
+    """Return where a symmetric matrix, minus ``margin`` (B,) on its diagonal, has a Cholesky factor, (B,)."""
+    batch, size = matrices.shape[0], matrices.shape[-1]
+    if size == 0 or batch == 0:
+        return np.ones(batch, dtype=bool)
+    if margin is not None:
+        matrices = matrices.copy()
+        each = np.arange(size)
+        matrices[:, each, each] -= np.broadcast_to(margin, (batch,))[:, None]
+    try:
+        np.linalg.cholesky(matrices)
+    except np.linalg.LinAlgError:
+        if batch == 1:
+            return np.zeros(1, dtype=bool)
+        # One of them failed: which one is found by halving, since most batches have few that do.
+        return np.concatenate([is_positive_definite(half) for half in np.array_split(matrices, 2)])
+    return np.ones(batch, dtype=bool)
+
+
+def smallest_real_part(matrices: Array, *, symmetric: bool) -> FloatArray:
+    """Return the smallest eigenvalue, or smallest real part of one, of every matrix, (B,)."""
+    if matrices.shape[-1] == 0:
+        return np.full(matrices.shape[0], np.inf)
+    if symmetric:
+        return np.asarray(np.linalg.eigvalsh(matrices)[:, 0])
+    return np.asarray(np.linalg.eigvals(matrices).real.min(axis=1))
+
+
+def chunks(batch: int, entries: int) -> list[slice]:
+    """Split a batch so that arrays of so many entries per sample take at most 32 MiB at a time."""
+    length = max(1, 2**22 // max(1, entries))
+    return [slice(first, min(first + length, batch)) for first in range(0, batch, length)]
+
+
+def _solved(matrices: Array, right: Array) -> Array:
+    return np.linalg.solve(matrices, right[:, :, None])[:, :, 0]

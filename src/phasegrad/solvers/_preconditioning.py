@@ -1,0 +1,171 @@
+"""What makes conjugate gradients quick: Gauss-Seidel on expander-like graphs, multigrid on mesh-like ones.
+
+Information travels few edges per iteration, so a graph that a search from one oscillator crosses in few steps needs few
+iterations with a local preconditioner, while multigrid would fill up there. A mesh, a ring or a chain is deep, a local
+one would need thousands of iterations, and multigrid needs about twenty. The depth is the probe.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from phasegrad._validation import FloatArray
+from phasegrad.dynamics import System
+
+KINDS = ("auto", "gauss-seidel", "jacobi", "multigrid")
+
+#: Steps from one oscillator to the farthest beyond which a graph counts as a mesh.
+DEEP = 60
+#: Oscillators below which a local preconditioner is quick enough on every graph.
+SMALL = 2000
+
+
+class Preconditioner(Protocol):
+    """An approximate inverse of the Laplacian, symmetric and positive definite."""
+
+    @property
+    def name(self) -> str:
+        """Which kind it is."""
+
+    def apply(self, left: FloatArray, image: FloatArray) -> float:
+        """Set image = M left and return left . image."""
+
+
+@dataclass(frozen=True, eq=False)
+class Jacobi:
+    """The inverse of the diagonal."""
+
+    inverse: FloatArray
+    name: str = "jacobi"
+
+    @classmethod
+    def of(cls, matrix: sparse.csr_array) -> Jacobi:
+        """Return the preconditioner of a matrix; entries that are not positive count by their size."""
+        diagonal = np.abs(matrix.diagonal())
+        return cls(1.0 / np.where(diagonal > 0, diagonal, 1.0))
+
+    def apply(self, left: FloatArray, image: FloatArray) -> float:
+        """Set image = D^-1 left and return left . image."""
+        from phasegrad.kernels import sparse as loops
+
+        return loops.precondition(self.inverse, left, image)
+
+
+@dataclass(frozen=True, eq=False)
+class GaussSeidel:
+    """One symmetric Gauss-Seidel sweep, (D + L) D^-1 (D + L)^T in place of A = L + D + L^T.
+
+    `conjugate_gradients` does not apply it as it stands but transforms the system (Eisenstat), which makes it free.
+    """
+
+    matrix: sparse.csr_array
+    diagonal: FloatArray
+    inverse: FloatArray
+    name: str = "gauss-seidel"
+
+    @classmethod
+    def of(cls, matrix: sparse.csr_array) -> GaussSeidel | Jacobi:
+        """Return the preconditioner of a matrix; the diagonal alone where one of its entries is not positive."""
+        diagonal = matrix.diagonal()
+        if not np.all(diagonal > 0):
+            return Jacobi.of(matrix)
+        return cls(matrix, diagonal, 1.0 / diagonal)
+
+    def apply(self, left: FloatArray, image: FloatArray) -> float:
+        """Set image = M^-1 left by a forward and a backward sweep and return left . image."""
+        from phasegrad.kernels import sparse as loops
+
+        rows = (self.matrix.indptr, self.matrix.indices, self.matrix.data)
+        loops.lower_solve(*rows, self.inverse, left, image)
+        loops.upper_solve(*rows, self.inverse, self.diagonal * image, image)
+        return float(left @ image)
+
+
+@dataclass(frozen=True, eq=False)
+class Multigrid:
+    """One V-cycle of smoothed-aggregation multigrid, by pyamg."""
+
+    cycle: Any
+    name: str = "multigrid"
+
+    @classmethod
+    def of(cls, matrix: sparse.csr_array) -> Multigrid:
+        """Build the hierarchy of a matrix."""
+        try:
+            import pyamg
+        except ImportError:
+            raise ImportError(
+                "The multigrid preconditioner needs pyamg, which is not installed. Install it with "
+                "'pip install phasegrad[sparse]', or say preconditioner='gauss-seidel'."
+            ) from None
+        # pyamg draws from NumPy's global stream: let it draw the same each time, and leave the stream as it was.
+        before = np.random.get_state()  # noqa: NPY002
+        np.random.seed(0)  # noqa: NPY002
+        try:
+            hierarchy = pyamg.smoothed_aggregation_solver(
+                sparse.csr_matrix(matrix), symmetry="symmetric", strength=("symmetric", {"theta": 0.0})
+            )
+        finally:
+            np.random.set_state(before)  # noqa: NPY002
+        return cls(hierarchy.aspreconditioner(cycle="V"))
+
+    def apply(self, left: FloatArray, image: FloatArray) -> float:
+        """Set image to the result of one V-cycle and return left . image."""
+        image[:] = self.cycle.matvec(left)
+        return float(left @ image)
+
+
+def preconditioner(system: System, matrix: sparse.csr_array, kind: str = "auto") -> Preconditioner:
+    """Return the preconditioner for the Laplacian ``matrix`` of one sample of a system.
+
+    A hierarchy is that of the Laplacian at rest, at its stiffest: it serves every state of the network, under a nudge
+    and for adjoint solves too, and depends on none of them.
+    """
+    workspace = system.workspace
+    if kind == "auto":
+        kind = workspace.keep("kind", lambda: probe(matrix))
+    if kind != "multigrid":
+        return Jacobi.of(matrix) if kind == "jacobi" else GaussSeidel.of(matrix)
+    if not system.shared:
+        return Multigrid.of(at_rest(system))
+    hierarchy: Multigrid = workspace.keep("hierarchy", lambda: Multigrid.of(at_rest(system)))
+    return hierarchy
+
+
+def at_rest(system: System) -> sparse.csr_array:
+    """Return the Laplacian of a system whose every weight is as large as it can be."""
+    parts = [term.stiffest(system.graph, system.values) for term in system.terms]
+    edges = np.sum([part.forward[0] for part in parts if part.forward is not None], axis=0)
+    return system.graph.pattern.fill(edges, system.stiffest[0])
+
+
+def probe(matrix: sparse.csr_array) -> str:
+    """Return which preconditioner suits the graph of a matrix: "gauss-seidel" or "multigrid".
+
+    Where the graph is deep but pyamg is missing, a warning says so and Gauss-Seidel is used, which is slow but right.
+    """
+    if matrix.shape[0] <= SMALL or depth(matrix) <= DEEP:
+        return "gauss-seidel"
+    if importlib.util.find_spec("pyamg") is None:
+        warnings.warn(
+            "This graph is mesh-like, where multigrid is many times faster, but pyamg is not installed. Install it "
+            "with 'pip install phasegrad[sparse]'.",
+            stacklevel=2,
+        )
+        return "gauss-seidel"
+    return "multigrid"
+
+
+def depth(matrix: sparse.csr_array) -> int:
+    """Return how many steps lie between the node in the middle of the numbering and the farthest it reaches."""
+    from phasegrad.kernels import sparse as loops
+
+    order, predecessors = csgraph.breadth_first_order(matrix, matrix.shape[0] // 2, directed=True)
+    return int(loops.tree_depth(order, predecessors))

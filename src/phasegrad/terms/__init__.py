@@ -1,0 +1,33 @@
+"""Terms: what the energy of a network is made of, one file each.
+
+A term brings its parameters and every formula that knows them. The rest of the package loops over terms; `TERMS` is the
+one list of those that a `Network` takes by the names of their parameters.
+"""
+
+from phasegrad.terms._checks import check_term
+from phasegrad.terms._coupling import Coupling
+from phasegrad.terms._fields import Field, NodeField
+from phasegrad.terms._frequencies import Frequencies
+from phasegrad.terms._interactions import Interaction, OddSeries, Sine, cosines
+from phasegrad.terms._term import Parameter, States, Stiffness, Term, Values
+
+#: Every term a `Network` knows by the names of its parameters, in the order of the equation of motion.
+TERMS: tuple[type[Term], ...] = (Frequencies, Coupling, Field)
+
+__all__ = [
+    "TERMS",
+    "Coupling",
+    "Field",
+    "Frequencies",
+    "Interaction",
+    "NodeField",
+    "OddSeries",
+    "Parameter",
+    "Sine",
+    "States",
+    "Stiffness",
+    "Term",
+    "Values",
+    "check_term",
+    "cosines",
+]

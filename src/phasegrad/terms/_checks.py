@@ -1,0 +1,87 @@
+"""What is wrong with a term of one's own, said when a network is built with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from phasegrad._validation import Array
+from phasegrad.graphs import Graph
+from phasegrad.terms._term import Stiffness, Term, Values
+
+_STEP, _SLACK = 1e-5, 1e-4
+
+
+@np.errstate(all="ignore")
+def check_term(term: Term, graph: Graph, values: Values) -> None:
+    """Raise ValueError in words where the formulas of a term contradict each other at two random states.
+
+    Slopes are compared with central differences along a random direction; what is not finite there is left alone.
+    """
+    phases, along = np.random.default_rng(0).uniform(-1, 1, (2, 2, graph.size))
+    name, widths = type(term).__name__, (graph.n_edges, graph.n_edges, graph.size)
+
+    def slope(formula: Any) -> Array:
+        ahead, behind = (formula(graph, values, phases + sign * _STEP * along) for sign in (1, -1))
+        return (ahead - behind) / (2 * _STEP)
+
+    force = term.force(graph, values, phases)
+    _check_shape(f"{name}.force", force, phases.shape)
+    bounds, constant = term.capacity(graph, values), term.drive(graph, values)
+    most, drive = (np.zeros(1) if each is None else each for each in (bounds, constant))
+    if np.any(np.abs(force - drive) > most + 1e-9 * np.abs(force)):
+        raise ValueError(
+            f"{name}.capacity must be the most that the force can pull each oscillator, what {name}.drive returns left "
+            f"aside. It is exceeded at random phases, by {np.max(np.abs(force - drive) - most):.3g}."
+        )
+    stiffness, stiffest = term.stiffness(graph, values, phases), term.stiffest(graph, values)
+    for word, each in (("stiffness", stiffness), ("stiffest", stiffest)):
+        if not isinstance(each, Stiffness):
+            raise ValueError(f"{name}.{word} must return a Stiffness(forward, backward, diagonal). Got {each!r:.80}.")
+        for part, width in zip(each, widths, strict=True):
+            if part is not None:
+                _check_shape(f"{name}.{word}, in each of its parts,", part, (len(part) if np.ndim(part) else 1, width))
+    if any(part is not None and bound is None for part, bound in zip(stiffness, stiffest, strict=True)):
+        raise ValueError(f"{name}.stiffest must bound every part that {name}.stiffness has. Got {stiffest}.")
+    zero = [np.zeros((1, width)) if part is None else part for part, width in zip(stiffness, widths, strict=True)]
+    turned = graph.angles(along) + np.zeros((2, 1))
+    stiff = graph.at_ends(-zero[0] * turned, zero[1] * turned) + zero[2] * along
+    if _differ(stiff, -slope(term.force), force):
+        raise ValueError(
+            f"{name}.stiffness is not minus the slope of {name}.force: by phases of the two ends of edges, forward and "
+            "backward, and of the oscillator itself, diagonal."
+        )
+    if term.symmetric:
+        energy = term.energy(graph, values, phases)
+        _check_shape(f"{name}.energy", energy, (2,))
+        work, rise = -np.sum(force * along, axis=1, keepdims=True), slope(term.energy)[:, None]
+        if _differ(work, rise, np.abs(force).sum(axis=1, keepdims=True) * _SLACK + energy[:, None]):
+            raise ValueError(
+                f"{name}.force is not minus the slope of {name}.energy: along a random direction the energy rises by "
+                f"{rise[0, 0]:.6g}, minus the force says {work[0, 0]:.6g}. Without an energy say symmetric = False."
+            )
+        _check_slopes(f"{name}.energy_slopes", term, term.energy_slopes(graph, values, phases), graph)
+    _check_slopes(f"{name}.force_slopes", term, term.force_slopes(graph, values, phases, along), graph)
+
+
+def _differ(mine: Array, measured: Array, scale: Array) -> bool:
+    """Return whether slopes differ by more than a small share of them and the rounding of what they are slopes of."""
+    size = np.maximum(np.linalg.norm(mine, axis=1), np.linalg.norm(measured, axis=1))
+    slack = _SLACK * size + 1e-9 * np.linalg.norm(scale, axis=1)
+    return bool(np.any(np.linalg.norm(mine - measured, axis=1) > slack))
+
+
+def _check_shape(words: str, given: Any, shape: tuple[int, ...]) -> None:
+    if np.shape(given) != shape:
+        raise ValueError(f"{words} must return shape {shape} for phases of 2 samples. Got {np.shape(given)}.")
+
+
+def _check_slopes(words: str, term: Term, given: Any, graph: Graph) -> None:
+    names = [parameter.name for parameter in term.parameters]
+    if not isinstance(given, Mapping) or set(given) != set(names):
+        keys = ", ".join(map(repr, given)) if isinstance(given, Mapping) else type(given).__name__
+        raise ValueError(f"{words} must return one array by the name of each parameter, {names}. Got {keys}.")
+    for parameter in term.parameters:
+        _check_shape(f"{words}[{parameter.name!r}]", given[parameter.name], (2, parameter.width(graph)))

@@ -1,0 +1,70 @@
+r"""Natural frequencies: E = -sum_i omega_i theta_i, F_i = omega_i.
+
+Where nothing else fixes the gauge the frame turns with the mean frequency, and what acts is omega minus its mean over
+all oscillators, inputs included. A gradient by these relative frequencies, each taken as independent, is the paper's
+identity; what one turns are the raw ones, and their gradient is the same minus its own mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from phasegrad._validation import Array
+from phasegrad.graphs import Graph
+from phasegrad.terms._term import Parameter, Term, Values
+
+
+@dataclass(frozen=True)
+class Frequencies(Term):
+    """Natural frequencies omega, one per oscillator."""
+
+    every = (Parameter("omega"),)
+    drives = True
+    phasor = True
+
+    def force(self, graph: Graph, values: Values, phases: Array) -> Array:
+        """Return omega."""
+        return np.broadcast_to(self._of(values)[0], phases.shape)
+
+    def energy(self, graph: Graph, values: Values, phases: Array) -> Array:
+        """Return minus omega . theta."""
+        return -np.sum(self._of(values)[0] * phases, axis=1)
+
+    def energy_slopes(self, graph: Graph, values: Values, phases: Array) -> dict[str, Array]:
+        """Return minus theta."""
+        return self._named(-phases)
+
+    def force_slopes(self, graph: Graph, values: Values, phases: Array, response: Array) -> dict[str, Array]:
+        """Return the response itself."""
+        return self._named(response)
+
+    def torch_force(self, graph: Graph, values: Mapping[str, Any], phases: Any) -> Any:
+        """Return omega."""
+        return self._of(values)[0]
+
+    def in_frame(self, graph: Graph, values: Values, frequencies: Array | None) -> dict[str, Array]:
+        """Return omega with the inputs at their frequencies, counted from the mean where the frame turns with it."""
+        (omega,) = self._of(values)
+        if frequencies is not None:
+            omega = np.broadcast_to(omega, (frequencies.shape[0], graph.size)).copy()
+            omega[:, list(graph.inputs)] = frequencies
+        if graph.pinned:
+            omega = omega - omega.mean(axis=1, keepdims=True)
+        return self._named(omega)
+
+    def drive(self, graph: Graph, values: Values) -> Array | None:
+        """Return omega."""
+        return self._of(values)[0]
+
+    def raw_slope(self, graph: Graph, name: str, slope: Array) -> Array:
+        """Return the gradient minus its mean where the frame turns with the mean frequency."""
+        return slope - slope.mean(axis=-1, keepdims=True) if graph.pinned else slope
+
+    def turned(self, graph: Graph, name: str, values: Array, which: Array, by: float, *, raw: bool) -> Array:
+        """Return omega with one entry turned; a raw one moves the mean with it."""
+        turned = super().turned(graph, name, values, which, by, raw=raw)
+        return turned - by / graph.size if raw and graph.pinned else turned

@@ -1,0 +1,280 @@
+r"""What a term of the energy is.
+
+The energy of a network is a sum of terms E = sum_t E_t(theta; p), its force F = sum_t F_t with F_t = -dE_t/dtheta
+where the term is symmetric. A term is a formula with its settings; the values of its parameters live in the network and
+are handed to it, for one network or for a batch: arrays of shape (1, width) shared by all samples or (B, width), beside
+phases of shape (B, N).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from phasegrad._validation import Array, BoolArray, FloatArray, shaped_array
+from phasegrad.graphs import Graph
+from phasegrad.terms._interactions import cosines
+
+Values = Mapping[str, Array]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One array of parameters.
+
+    Parameters
+    ----------
+    name : str
+        What people write: ``network.omega``, ``wrt="omega"``.
+    on : {"nodes", "edges"}
+        Whether there is one per node or one per edge.
+    default : float or None
+        The value if it is left out while its term is there; None if it must be given.
+    least : float
+        Where training keeps it in a network that is not signed.
+    decays : bool
+        Whether weight decay acts on it.
+    """
+
+    name: str
+    on: str = "nodes"
+    default: float | None = None
+    least: float = -np.inf
+    decays: bool = False
+
+    def width(self, graph: Graph) -> int:
+        """Return how many there are."""
+        return graph.size if self.on == "nodes" else graph.n_edges
+
+    def learnable(self, graph: Graph) -> BoolArray:
+        """Return which of them may learn: all but those of the inputs, which belong to the data."""
+        mask = np.ones(self.width(graph), dtype=bool)
+        if self.on == "nodes":
+            mask[list(graph.inputs)] = False
+        return mask
+
+
+class Stiffness(NamedTuple):
+    """What a term adds to the Laplacian L = -dF/dtheta.
+
+    ``forward`` and ``backward`` (b, E) are weights of the edges on their first and second end, ``diagonal`` (b, N) is
+    what a node feels on its own; None where the term has none.
+    """
+
+    forward: Array | None = None
+    backward: Array | None = None
+    diagonal: Array | None = None
+
+    def lifted(self, most: Stiffness, floor: float) -> Stiffness:
+        """Return absolute values, at least ``floor`` times the most that each can be."""
+        return Stiffness(*(None if a is None else np.maximum(np.abs(a), floor * b) for a, b in self.beside(most)))
+
+    def beside(self, most: Stiffness) -> Iterator[tuple[Any, Any]]:
+        """Yield each part beside its bound."""
+        return iter(zip(self, most, strict=True))
+
+
+class States:
+    """Phases (B, N) of a batch, with the cosines and sines that sums over it need, computed where they are asked for.
+
+    ``held`` may hand over those of the held oscillators, (B, held) each.
+    """
+
+    def __init__(self, graph: Graph, phases: Array, held: tuple[Array, Array] | None = None) -> None:
+        self.graph, self.phases, self._held = graph, phases, held
+
+    @cached_property
+    def moving(self) -> tuple[Array, Array]:
+        """Cosines and sines of the oscillators that move, in the order of the graph's blocks."""
+        return cosines(np.take(self.phases, self.graph.blocks.order, axis=1))
+
+    @cached_property
+    def held(self) -> tuple[Array, Array]:
+        """Cosines and sines of those that are held."""
+        return cosines(np.take(self.phases, self.graph.held, axis=1)) if self._held is None else self._held
+
+
+class Term(ABC):
+    """One term of the energy: its parameters, and every formula that knows them.
+
+    `NodeField` has everything for a pull of every oscillator toward a phase of its own, and an example. Any other term
+    must have ``every``, its parameters (a plain name stands for ``Parameter(name)``), and `force`, `energy`,
+    `energy_slopes` and `force_slopes`. Beside these, where its force
+
+    - depends on phases: `stiffness`, `stiffest` and `capacity`; where it does not: `drive`;
+    - ties oscillators to the frame: ``fixes_gauge = True`` and `grounded`, which ones;
+    - has no energy: ``symmetric = False``; the two formulas of the energy are then never asked for;
+    - is sin(theta_j - theta_i) or sin(psi_i - theta_i): ``phasor = True`` and `phasor_edges` or `phasor_field`, for the
+      fastest solvers; False is always right;
+    - takes data, so that its values differ from sample to sample: ``drives = True`` and `in_frame`.
+
+    `torch_force` is for the autograd gradient alone. NumPy functions that accept complex phases serve the holomorphic
+    gradient too. A `Network` built with the term checks the formulas against each other, `check_gradients` the slopes.
+    """
+
+    #: Every parameter that a term of this kind may have.
+    every: ClassVar[tuple[Parameter, ...]] = ()
+    #: Whether the term ties phases to the frame, so that nothing needs to be pinned.
+    fixes_gauge: ClassVar[bool] = False
+    #: Whether data may drive it, so that its values differ from sample to sample.
+    drives: ClassVar[bool] = False
+    #: Whether the force is minus the gradient of the energy.
+    symmetric: bool = True
+    #: Whether matrix products and the lanes can stand for it: see `drive`, `phasor_edges` and `phasor_field`.
+    phasor: bool = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        given: Any = (cls.every,) if isinstance(cls.every, (str, Parameter)) else cls.every
+        cls.every = tuple(Parameter(each) if isinstance(each, str) else each for each in given)
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters it has."""
+        return self.every
+
+    def __eq__(self, other: object) -> bool:
+        """Terms of one kind with the same settings are equal."""
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    @classmethod
+    def of(cls, names: Sequence[str], interaction: Any) -> Self | None:
+        """Return the term of a network that was given parameters of these names, None if it has no such term."""
+        return cls() if any(parameter.name in names for parameter in cls.every) else None
+
+    @abstractmethod
+    def force(self, graph: Graph, values: Values, phases: Array) -> Array:
+        """Return the force on every oscillator, (B, N)."""
+
+    @abstractmethod
+    def energy(self, graph: Graph, values: Values, phases: Array) -> Array:
+        """Return the energy of every sample, (B,)."""
+
+    def stiffness(self, graph: Graph, values: Values, phases: Array) -> Stiffness:
+        """Return what it adds to the Laplacian; nothing where the force does not depend on phases."""
+        return Stiffness()
+
+    def stiffest(self, graph: Graph, values: Values) -> Stiffness:
+        """Return bounds on the absolute values that `stiffness` can have at any phases."""
+        return Stiffness()
+
+    def capacity(self, graph: Graph, values: Values) -> FloatArray | None:
+        """Return the most it can pull each oscillator, (b, N), and so hold against a frequency; None if nothing."""
+        return None
+
+    @abstractmethod
+    def energy_slopes(self, graph: Graph, values: Values, phases: Array) -> dict[str, Array]:
+        """Return dE/dp of every parameter, (B, width): what equilibrium propagation reads."""
+
+    @abstractmethod
+    def force_slopes(self, graph: Graph, values: Values, phases: Array, response: Array) -> dict[str, Array]:
+        """Return response . dF/dp of every parameter, (B, width): the last step of the adjoint gradient."""
+
+    def torch_force(self, graph: Graph, values: Mapping[str, Any], phases: Any) -> Any:
+        """Return the force on every oscillator, (N,), of tensors: a second writing, for the autograd gradient."""
+        raise NotImplementedError(
+            f"The autograd gradient needs the force of {type(self).__name__} in PyTorch: write its 'torch_force', "
+            "or use adjoint, which is exact without."
+        )
+
+    def check(self, graph: Graph, values: Values, *, signed: bool) -> None:
+        """Raise ValueError where values make no sense; they are finite and of the right width already."""
+
+    def turn_edges(self, values: dict[str, Array], turned: BoolArray) -> None:
+        """Exchange what belongs to the two ends of the edges that were given the other way around."""
+
+    def in_frame(self, graph: Graph, values: Values, frequencies: Array | None) -> dict[str, Array]:
+        """Return values that change with the frame, or where data drives the inputs at ``frequencies`` (B, n_in)."""
+        return {}
+
+    def drive(self, graph: Graph, values: Values) -> Array | None:
+        """Return a force that does not depend on phases, (b, N)."""
+        return None
+
+    def phasor_edges(self, values: Values) -> Array | None:
+        """Return strengths K (b, E) of a force K sin(theta_j - theta_i)."""
+        return None
+
+    def phasor_field(self, values: Values) -> tuple[Array, Array] | None:
+        """Return x, y (b, N) of a force y cos(theta) - x sin(theta)."""
+        return None
+
+    def grounded(self, values: Values) -> BoolArray | None:
+        """Return which oscillators it ties to the frame, (N,)."""
+        return None
+
+    def links(self, values: Values) -> tuple[BoolArray, BoolArray] | None:
+        """Return which edges act on their first and on their second end, (E,) each."""
+        return None
+
+    def raw_slope(self, graph: Graph, name: str, slope: Array) -> Array:
+        """Return a gradient by what the force is given turned into one by what the network was given, (..., width)."""
+        return slope
+
+    def turned(self, graph: Graph, name: str, values: Array, which: Array, by: float, *, raw: bool) -> Array:
+        """Return values (B, width) with one entry of every sample turned; ``raw``: as the network was given them."""
+        values = values.copy()
+        values[np.arange(values.shape[0]), which] += by
+        return values
+
+    def summed_contrast(
+        self, graph: Graph, values: Values, plus: States, minus: States, share: Array
+    ) -> dict[str, FloatArray]:
+        """Return sums of dE/dp at ``plus`` minus dE/dp at ``minus``, (R, width), each sample weighed by its share.
+
+        ``share`` has shape (R, b); rows of the phases (R b, N) belong to R networks of b samples each. Held oscillators
+        are where they are in both states.
+        """
+        first, second = (self.energy_slopes(graph, values, state.phases) for state in (plus, minus))
+        return {name: _summed(share, first[name] - second[name]) for name in first}
+
+    def summed_products(
+        self, graph: Graph, values: Values, phases: Array, response: Array, share: Array
+    ) -> dict[str, FloatArray]:
+        """Return sums of response . dF/dp, (R, width), weighed as `summed_contrast` does."""
+        slopes = self.force_slopes(graph, values, phases, response)
+        return {name: _summed(share, slope) for name, slope in slopes.items()}
+
+    def describe(self) -> str:
+        """Return what a person should know of it, empty if nothing."""
+        return ""
+
+    def _of(self, values: Mapping[str, Any]) -> list[Any]:
+        """Return the values of its parameters, in their order."""
+        return [values[parameter.name] for parameter in self.parameters]
+
+    def _named(self, *arrays: Array) -> dict[str, Array]:
+        """Return arrays by the names of its parameters."""
+        return {parameter.name: array for parameter, array in zip(self.parameters, arrays, strict=True)}
+
+    def checked(self, graph: Graph, given: Mapping[str, Any]) -> dict[str, FloatArray]:
+        """Return finite arrays of the right width for its parameters; a scalar is spread over all of them."""
+        values = {}
+        for parameter in self.parameters:
+            value = given.get(parameter.name)
+            if value is None:
+                value = parameter.default
+            if value is None:
+                there = [f"The '{p.name}' parameter" for p in self.parameters if given.get(p.name) is not None]
+                raise ValueError(
+                    f"{there[0] if there else f'The term {type(self).__name__}'} of Network needs '{parameter.name}' "
+                    f"beside it, one per {parameter.on[:-1]} or one for all."
+                )
+            values[parameter.name] = shaped_array(parameter.name, value, (parameter.width(graph),), "Network")
+        return values
+
+
+def _summed(share: Array, slopes: Array) -> FloatArray:
+    """Return the weighted sums over the samples of each network."""
+    networks, samples = share.shape
+    if networks == 1:
+        return share @ slopes
+    return np.einsum("rb,rbp->rp", share, slopes.reshape(networks, samples, slopes.shape[1]))

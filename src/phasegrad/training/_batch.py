@@ -1,0 +1,375 @@
+r"""The batch engine: any network, any cost, in batches of any size.
+
+Networks of one topology learn in lock-step: the samples of all of them are one flat batch. A single network with sine
+coupling is settled by products of matrices instead (`Products`), where held neighbours and fields act on an oscillator
+as one field and only what moves is computed. One update of a network is: settle the samples of a batch, sum the
+gradient over those that have a stable state, step, and under the lock guard settle the same samples again and halve the
+step until all that were locked still are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from phasegrad._validation import Array, BoolArray, FloatArray, IntArray
+from phasegrad.dynamics import System, Workspace, assemble
+from phasegrad.equilibria import tolerance_of
+from phasegrad.gradients import MeanGradient
+from phasegrad.networks import Network
+from phasegrad.objectives import ClassObjective
+from phasegrad.solvers import (
+    FOLLOWING,
+    AlignedNewton,
+    Newton,
+    Products,
+    Solver,
+    exceeds,
+    is_positive_definite,
+    one_blas_thread,
+    solver_of,
+    stability,
+)
+from phasegrad.training._engine import Problem, Progress, Tallies
+from phasegrad.training._optimizers import Arrays, Memory
+from phasegrad.training._plan import Plan
+from phasegrad.training._samples import Samples
+
+_HALVINGS = 6
+_SCORED_AT_ONCE = 512
+#: Moving oscillators from which networks are settled one by one, by products of matrices.
+_LARGE = 16
+# Multiplications in one product of matrices from which a second BLAS thread pays.
+_THREADED = 5e7
+_ALIGNED = AlignedNewton()
+
+
+@dataclass(frozen=True, eq=False)
+class Settled:
+    """Free states of a batch: R networks times b samples, flat.
+
+    ``settled`` says which count, ``unstable`` which converged to an unstable state; ``products`` is the same system by
+    products of matrices, where it is used.
+    """
+
+    system: System
+    phases: FloatArray
+    settled: BoolArray
+    unstable: BoolArray
+    products: Products | None
+
+
+class BatchEngine:
+    """Trains networks in batches; see `phasegrad.training._engine.Engine`."""
+
+    def __init__(self, problem: Problem) -> None:
+        graph = problem.networks[0].graph
+        alone = len(problem.networks) > 1 and graph.free.size >= _LARGE
+        rows = [np.array([r]) for r in range(len(problem.networks))] if alone else [np.arange(len(problem.networks))]
+        self.groups = [_Group(problem, chosen) for chosen in rows]
+
+    @staticmethod
+    def refuses(problem: Problem) -> str:
+        """Return nothing: it takes every network and every plan."""
+        del problem
+        return ""
+
+    @property
+    def progress(self) -> Progress:
+        """Where it stands."""
+        each = [group.progress for group in self.groups]
+        if len(each) == 1:
+            return each[0]
+        memories = [one.memory for one in each]
+        memory = Memory(
+            np.concatenate([memory.steps for memory in memories]),
+            _joined([memory.first for memory in memories]),
+            _joined([memory.second for memory in memories]),
+        )
+        return Progress(_joined([one.parameters for one in each]), memory, np.concatenate([one.phases for one in each]))
+
+    def train(self, orders: Array, factors: FloatArray, streams: Sequence[np.random.Generator]) -> Tallies:
+        """Train for one epoch per column of ``orders`` (R, epochs, n)."""
+        return Tallies.joined([group.train(orders, factors, streams) for group in self.groups])
+
+    def score(self, part: str) -> Tallies:
+        """Return the sums over a part, (R, 1)."""
+        return Tallies.joined([group.score(part) for group in self.groups])
+
+    def stop(self, chosen: BoolArray) -> None:
+        """Let some of the networks learn no more."""
+        for group in self.groups:
+            group.active &= ~chosen[group.rows]
+
+
+class _Group:
+    """Networks that learn in lock-step."""
+
+    def __init__(self, problem: Problem, rows: IntArray) -> None:
+        self.rows, self.plan, self.parts = rows, problem.plan, problem.parts
+        self.network = problem.networks[int(rows[0])]
+        self.cost = problem.plan.objective
+        self.nodes = np.asarray(self.cost.nodes(self.network), dtype=np.int64)
+        begin = problem.begin
+        memory = Memory(begin.memory.steps[rows], *({name: each[rows] for name, each in moments.items()}
+                        for moments in (begin.memory.first, begin.memory.second)))  # fmt: skip
+        self.progress = Progress({k: each[rows] for k, each in begin.parameters.items()}, memory, begin.phases[rows])
+        self.learn = tuple(problem.plan.rates)
+        self.masks = {name: problem.masks[name][rows] for name in self.learn}
+        self.masked = {name for name, mask in self.masks.items() if not np.all(mask)}
+        self.active = np.ones(rows.size, dtype=bool)
+        self.bounds = bounds_of(self.network, problem.plan)
+        self.workspace = Workspace()
+        work = problem.plan.batch_size * self.network.n_edges
+        self.threaded = work >= _THREADED
+
+    def train(self, orders: Array, factors: FloatArray, streams: Sequence[np.random.Generator]) -> Tallies:
+        """Train for one epoch per column of the orders of all networks."""
+        tallies = [
+            self._epoch(orders[self.rows, epoch], float(factor), [streams[int(r)] for r in self.rows])
+            for epoch, factor in enumerate(factors)
+        ]
+        return Tallies(*(np.stack(column, axis=1) for column in zip(*tallies, strict=True)))
+
+    def score(self, part: str) -> Tallies:
+        """Return the sums over a part, (r, 1)."""
+        samples, count = self.parts[part], self.parts[part].count
+        total = Tallies.zeros(self.rows.size)
+        chained = self.plan.warm_start != "none"
+        at_once = 1 if chained else max(1, _SCORED_AT_ONCE // self.rows.size)
+        phases = np.zeros((self.rows.size, self.network.size))
+        for first in range(0, count, at_once):
+            rows = np.broadcast_to(
+                np.arange(first, min(first + at_once, count)), (self.rows.size, 0 + min(at_once, count - first))
+            )
+            some = self._samples(samples, rows)
+            settled = self._settle(some.inputs, phases if chained else None, training=False)
+            if chained:
+                phases = np.where(settled.settled[:, None], settled.phases, 0.0)
+            total += self._tally(settled, some)
+        return Tallies(*(each[:, None] for each in total))
+
+    def _samples(self, samples: Samples, rows: IntArray) -> Samples:
+        """Return some samples, numbers (r, b), of this group's networks."""
+        mine = self.rows[:, None]
+        labels = None if samples.labels is None else samples.labels[mine, rows]
+        return Samples(samples.inputs[mine, rows], samples.targets[mine, rows], samples.weights[mine, rows], labels)
+
+    def _epoch(self, order: IntArray, factor: float, streams: list[np.random.Generator]) -> Tallies:
+        plan, samples = self.plan, self.parts["train"]
+        if plan.warm_start == "epoch":
+            self.progress = self.progress._replace(phases=np.zeros_like(self.progress.phases))
+        total = Tallies.zeros(self.rows.size)
+        with nullcontext() if self.threaded else one_blas_thread():
+            for rows in np.array_split(order, max(1, round(order.shape[1] / plan.batch_size)), axis=1):
+                some = self._samples(samples, rows)
+                inputs = some.inputs
+                if plan.input_noise:
+                    noise = [stream.standard_normal(inputs.shape[1:]) for stream in streams]
+                    inputs = inputs + plan.input_noise * np.stack(noise)
+                total += self._update(some, inputs, factor)
+        return total
+
+    def _update(self, some: Samples, inputs: FloatArray, factor: float) -> Tallies:
+        """Settle, nudge, step and guard one batch of every network; return its sums."""
+        plan, progress = self.plan, self.progress
+        start = progress.phases if plan.warm_start != "none" else None
+        settled = self._settle(inputs, start)
+        tallies = self._tally(settled, some)
+        if start is not None:
+            kept = settled.settled[:, None]
+            progress = self.progress = progress._replace(phases=np.where(kept, settled.phases, 0.0))
+        weights = np.where(settled.settled.reshape(some.weights.shape), some.weights, 0.0)
+        if not self.learn or not weights.any():
+            return tallies._replace(skipped=tallies.skipped + _missing(settled.settled, some))
+        share = weights / np.maximum(np.sum(weights, axis=1, keepdims=True), 1e-300)
+        mean = MeanGradient(
+            settled.system, settled.phases, self.cost, self.nodes, some.targets.reshape(weights.size, -1),
+            tolerance=plan.settling.tolerance, strict=plan.accept is None, products=settled.products,
+        )  # fmt: skip
+        gradient, used = mean.take(
+            share, self.learn, method=plan.gradient, beta=plan.beta, frequencies=plan.frequencies
+        )
+        moves = np.any(used.reshape(weights.shape), axis=1) & self.active
+        steps, memory = self._steps(gradient, factor, moves)
+        short = self._apply(settled, inputs, steps, moves)
+        self.progress = self.progress._replace(memory=progress.memory.merged(memory, moves))
+        return tallies._replace(
+            skipped=tallies.skipped + _missing(used, some), shortened=short.astype(float), updates=moves.astype(float)
+        )
+
+    def _steps(self, gradient: Arrays, factor: float, moves: BoolArray) -> tuple[Arrays, Memory]:
+        """Return what to add to every parameter, and the optimiser's memory after it."""
+        plan = self.plan
+        for name in gradient:
+            if plan.clip is not None:
+                gradient[name] = np.clip(gradient[name], -plan.clip, plan.clip)
+            if name in self.masked:
+                gradient[name] = gradient[name] * self.masks[name]
+        rates = {name: rate * factor for name, rate in plan.rates.items()}
+        steps, memory = plan.optimizer.step(self.progress.memory, gradient, rates)
+        for name in steps:
+            if plan.weight_decay and self.network.term_of(name)[1].decays:
+                lost = rates[name] * plan.weight_decay * self.progress.parameters[name]
+                steps[name] = steps[name] - lost * self.masks[name]
+            if not moves.all():
+                steps[name] = steps[name] * moves[:, None]
+        return steps, memory
+
+    def _apply(self, settled: Settled, inputs: FloatArray, steps: Arrays, moves: BoolArray) -> BoolArray:
+        """Take the steps, each halved until every sample that was locked stays so; return where one was shortened."""
+        fraction = np.ones(moves.size)
+        if self.plan.lock_floor is None:
+            self._set(self._moved(steps, fraction, moves), Workspace())
+            return np.zeros(moves.size, dtype=bool)
+        waiting = moves.copy()
+        for _ in range(_HALVINGS):
+            trial, workspace = self._moved(steps, fraction, moves), Workspace()
+            waiting &= ~self._still_locked(settled, trial, workspace, inputs, waiting)
+            if not waiting.any():
+                self._set(trial, workspace)
+                return fraction < 1.0
+            fraction[waiting] /= 2
+        # What six halvings did not save is not taken at all.
+        fraction[waiting] = 0.0
+        self._set(self._moved(steps, fraction, moves & ~waiting), Workspace())
+        return fraction < 1.0
+
+    def _set(self, parameters: Arrays, workspace: Workspace) -> None:
+        self.progress, self.workspace = self.progress._replace(parameters=parameters), workspace
+
+    def _moved(self, steps: Arrays, fraction: FloatArray, moves: BoolArray) -> Arrays:
+        """Return the parameters after a fraction of the steps, within their bounds, of the networks that move."""
+        parameters = dict(self.progress.parameters)
+        whole = bool(np.all(fraction == 1.0))
+        for name in {**steps, **self.bounds}:
+            before = parameters[name]
+            after = before
+            if name in steps:
+                after = before + (steps[name] if whole else fraction[:, None] * steps[name])
+            if name in self.bounds:
+                after = np.clip(after, *self.bounds[name])
+            parameters[name] = after if moves.all() else np.where(moves[:, None], after, before)
+        return parameters
+
+    def _settle(self, inputs: FloatArray, start: FloatArray | None, *, training: bool = True) -> Settled:
+        """Let all samples (r, b, d) settle, from phase zero or from ``start`` (r, N), and certify every state."""
+        system = self._system(self.progress.parameters, self.workspace, inputs)
+        phases = system.place(np.zeros((system.batch, system.graph.size)) if start is None else start)
+        limits = tolerance_of(system, self.plan.settling.tolerance, phases)
+        possible = ~system.locked_out()
+        left = np.full(system.batch, np.inf)
+        products, stable = None, np.zeros(system.batch, dtype=bool)
+        if start is None and self.plan.settling.solver == "batch" and Products.fits(system):
+            products = Products.of(system)
+            self._settle_products(products, phases, limits, left, possible)
+            converged = left <= limits
+            moving = np.take(phases, products.nodes, axis=1)
+            stable = exceeds(products, moving, system.eigenvalue_rounding) & converged
+        else:
+            rows = np.flatnonzero(possible)
+            part = system if rows.size == system.batch else system.take(rows)
+            solution = self._solver(part).solve(part, phases[rows], limits[rows])
+            phases[rows], left[rows] = solution.phases, solution.residual
+            converged = left <= limits
+            rows = np.flatnonzero(converged)
+            part = system if rows.size == system.batch else system.take(rows)
+            stable[rows] = stability(part, phases[rows]).stable
+        accept = None if self.plan.accept is None else self.plan.accept[0 if training else 1]
+        counts = stable if accept is None else left < accept
+        return Settled(system, phases, counts, converged & ~stable, products)
+
+    def _solver(self, system: System) -> Solver:
+        if self.plan.accept is None:
+            return solver_of(self.plan.settling.solver, system, "train", polish=False)
+        # Who accepts states of any kind wants those that plain Newton finds.
+        return FOLLOWING
+
+    def _settle_products(
+        self, products: Products, phases: Array, limits: FloatArray, left: FloatArray, possible: BoolArray
+    ) -> None:
+        """Settle by products of matrices, and what they leave one by one."""
+        rows = np.flatnonzero(possible)
+        part = products if rows.size == possible.size else products.take(rows)
+        moving, left[rows], _ = _ALIGNED.settle(part, phases[rows].take(part.nodes, axis=1), limits[rows])
+        lost = rows[~(left[rows] <= limits[rows])]
+        start = phases[lost]
+        phases[rows[:, None], part.nodes] = moving
+        if lost.size:
+            some = products.base.take(lost)
+            again = Newton(algebra="dense", polish=False).solve(some, start, limits[lost])
+            phases[lost], left[lost] = again.phases, again.residual
+
+    def _system(self, parameters: Mapping[str, Array], workspace: Workspace, inputs: FloatArray) -> System:
+        networks, samples, width = inputs.shape
+        values = parameters
+        if networks > 1:
+            values = {name: np.repeat(each, samples, axis=0) for name, each in parameters.items()}
+        return assemble(self.network, inputs.reshape(-1, width), networks * samples, values, workspace)
+
+    def _still_locked(
+        self, settled: Settled, parameters: Arrays, workspace: Workspace, inputs: FloatArray, asked: BoolArray
+    ) -> BoolArray:
+        """Return which of some networks keep all their settled samples in stable states, led on from where they are."""
+        assert self.plan.lock_floor is not None
+        system = self._system(parameters, workspace, inputs)
+        chosen = settled.settled & np.repeat(asked, inputs.shape[1])
+        rows, kept = np.flatnonzero(chosen), ~chosen
+        phases, floor = settled.phases[rows], np.full(rows.size, self.plan.lock_floor)
+        part = system if rows.size == system.batch else system.take(rows)
+        limits = tolerance_of(part, self.plan.settling.tolerance, phases)
+        if settled.products is not None:
+            whole = Products.of(system, settled.products.held)
+            products = whole if rows.size == system.batch else whole.take(rows)
+            moving, left, _ = _ALIGNED.settle(products, phases.take(products.nodes, axis=1), limits, near=True)
+            kept[rows] = (left <= limits) & exceeds(products, moving, floor)
+        else:
+            solution = _ALIGNED.solve(part, phases, limits)
+            kept[rows] = (solution.residual <= limits) & is_positive_definite(part.laplacian(solution.phases), floor)
+        return np.all(kept.reshape(inputs.shape[:2]), axis=1)
+
+    def _tally(self, settled: Settled, some: Samples) -> Tallies:
+        """Return the sums over one batch of every network, (r,)."""
+        shape = some.weights.shape
+        outputs = np.take(settled.phases, self.nodes, axis=1)
+        weights, ok = some.weights, settled.settled.reshape(shape)
+        counted = np.where(ok, weights, 0.0)
+        costs = self.cost.cost(outputs, some.targets.reshape(ok.size, -1)).reshape(shape)
+        right: Any = np.nan
+        if isinstance(self.cost, ClassObjective):
+            right = self.cost.decide(outputs).reshape(shape) == some.labels
+        apart, common = (outputs[:, 0] - outputs[:, -1]).reshape(shape), outputs.mean(axis=1).reshape(shape)
+        unstable = settled.unstable.reshape(shape)
+        columns = np.empty((8, *shape))
+        columns[0], columns[1], columns[2] = weights, counted, np.where(ok, counted * costs, 0.0)
+        columns[3], columns[4], columns[5] = counted * right, counted * apart, counted * common
+        columns[6], columns[7] = ~ok & ~unstable, unstable
+        return Tallies(*columns.sum(axis=2), *np.zeros((3, shape[0])))
+
+
+def _missing(used: BoolArray, some: Samples) -> FloatArray:
+    """Return how many samples of every network took no part."""
+    return np.sum(~used.reshape(some.weights.shape), axis=1, dtype=float)
+
+
+def bounds_of(network: Network, plan: Plan) -> dict[str, tuple[Any, Any]]:
+    """Return lower and upper bounds by name; entries of inputs, which belong to the data, have none."""
+    bounds: dict[str, tuple[Any, Any]] = {}
+    for term in network.terms:
+        for parameter in term.parameters:
+            name = parameter.name
+            low, high = plan.limits.get(name, (-np.inf, np.inf))
+            if not network.signed and name in plan.rates:
+                low = max(low, parameter.least)
+            if np.isfinite(low) or np.isfinite(high):
+                free = ~parameter.learnable(network.graph)
+                bounds[name] = (np.where(free, -np.inf, low), np.where(free, np.inf, high))
+    return bounds
+
+
+def _joined(parts: list[Arrays]) -> Arrays:
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

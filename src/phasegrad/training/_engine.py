@@ -1,0 +1,93 @@
+"""What a training engine is: something that holds networks and their samples, trains for epochs, and scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from phasegrad._validation import Array, BoolArray, FloatArray
+from phasegrad.networks import Network
+from phasegrad.training._optimizers import Arrays, Memory
+from phasegrad.training._plan import Plan
+from phasegrad.training._samples import Samples
+
+
+class Tallies(NamedTuple):
+    """Sums over the samples of epochs or of a part, (R, epochs).
+
+    ``weight`` is that of all samples, ``settled`` that of those with a stable equilibrium, over which ``cost``,
+    ``separation`` (first output phase minus last) and ``common`` (mean output phase) are summed; a sample without one
+    is never ``correct``. The others are counts: of samples without equilibrium, with an unstable one, without a part in
+    an update; of updates that the lock guard shortened, and of all updates.
+    """
+
+    weight: FloatArray
+    settled: FloatArray
+    cost: FloatArray
+    correct: FloatArray
+    separation: FloatArray
+    common: FloatArray
+    unsettled: FloatArray
+    unstable: FloatArray
+    skipped: FloatArray
+    shortened: FloatArray
+    updates: FloatArray
+
+    @classmethod
+    def zeros(cls, *shape: int) -> Tallies:
+        """Return sums of nothing."""
+        return cls(*np.zeros((len(cls._fields), *shape)))
+
+    def __add__(self, other: Any) -> Tallies:
+        """Return the sums of both."""
+        return Tallies(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Tallies]) -> Tallies:
+        """Return the sums of several groups of networks as one."""
+        return cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+class Progress(NamedTuple):
+    """All that changes in an engine, between two epochs: parameters (R, width), memory, and warm starts (R, N)."""
+
+    parameters: Arrays
+    memory: Memory
+    phases: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What an engine is given: networks of one topology, their samples, the plan, and where to begin.
+
+    ``masks`` (R, width) say which entries of every parameter learn; those without one do not.
+    """
+
+    networks: Sequence[Network]
+    plan: Plan
+    parts: Mapping[str, Samples]
+    masks: Mapping[str, BoolArray]
+    begin: Progress
+    threads: int | None = None
+
+
+class Engine(Protocol):
+    """Trains R networks of one topology; ``progress`` is where it stands."""
+
+    progress: Progress
+
+    @staticmethod
+    def refuses(problem: Problem) -> str:
+        """Return why it cannot do this, in a sentence; empty if it can."""
+
+    def train(self, orders: Array, factors: FloatArray, streams: Sequence[np.random.Generator]) -> Tallies:
+        """Train for one epoch per column of ``orders`` (R, epochs, n), at these factors of the learning rates."""
+
+    def score(self, part: str) -> Tallies:
+        """Return the sums over a part, (R, 1)."""
+
+    def stop(self, chosen: BoolArray) -> None:
+        """Let some of the networks (R,) learn no more."""

@@ -1,0 +1,296 @@
+"""The plan of a training: every number of it, as one frozen value, and the two functions that make plans."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from phasegrad._validation import IntArray, choice, float_between, positive_float, whole_number
+from phasegrad.equilibria import Settling
+from phasegrad.networks import Network
+from phasegrad.objectives import CosineCrossEntropy, Cost, PaperPair
+from phasegrad.training._optimizers import OPTIMIZERS, SCHEDULES, Constant, Optimizer, Schedule
+
+GRADIENTS = ("centred", "two_phase", "adjoint", "finite_difference")
+FREQUENCIES = ("raw", "relative")
+WARM_STARTS = ("none", "epoch", "run")
+RECORDS = ("condition", "gradient_cosine", "class_separation")
+Learn = str | Sequence[str] | Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Shuffle:
+    """Where the orders of the samples come from: a new permutation of each network's stream in every epoch."""
+
+    def order(self, stream: np.random.Generator, size: int, epoch: int) -> IntArray:
+        """Return the order of the samples in an epoch, the first being 1."""
+        del epoch
+        return stream.permutation(size)
+
+    def after(self, stream: np.random.Generator, size: int, epoch: int, *, evaluated: bool) -> None:
+        """Do what else the stream is used for after an epoch: nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """How networks are trained: what learns and how, on which objective, scored when.
+
+    Parameters
+    ----------
+    learn : str, sequence of str or mapping of str to float
+        The parameters that change, by name; a mapping gives each its own rate. A rate of 0 means that it does not
+        learn; with nothing to learn nothing does.
+    learning_rate : float
+        Step per gradient, before the schedule, of the parameters that have no rate of their own; with "adam" the size
+        of a step itself.
+    objective : Cost
+        What the outputs should do: any cost. Accuracies are counted where it is one for classes.
+    epochs, batch_size : int
+        Length of the training, and samples per update.
+    optimizer : {"adam", "momentum", "sgd"} or Optimizer
+    schedule : {"cosine", "constant", "staircase"} or Schedule
+    gradient : {"centred", "two_phase", "adjoint", "finite_difference"}
+        From nudges +beta and -beta, from one nudge, by one linear solve, or by differences of step 1e-5.
+    beta : float
+        The nudge.
+    frequencies : {"raw", "relative"}
+        Whether omega descends along the gradient by what is turned, or by frequencies relative to their mean.
+    clip : float or None
+        Largest gradient of one parameter.
+    bounds : mapping of str to (float, float)
+        Where parameters are kept after every update, also those that do not learn. Beyond that couplings and field
+        strengths of a network that is not signed stay positive.
+    weight_decay : float
+        Share of every coupling that is lost per update, times the learning rate; decoupled from the optimiser (AdamW).
+    input_noise : float
+        Standard deviation of noise added to the inputs of training samples, anew in every epoch.
+    warm_start : {"none", "epoch", "run"}
+        Where a sample starts: at phase zero, or at the state of the sample before it, the first one of an epoch or of
+        the whole run at zero. Warm starts are for batches of one; evaluations then go from sample to sample too.
+    settling : Settling
+        Solver and tolerance of every equilibrium, in training and scoring.
+    accept : (float, float) or None
+        Residuals, in training and in evaluation, below which a state that did not converge is accepted all the same,
+        stable or not. None accepts stable equilibria alone.
+    lock_floor : float or None
+        The lock guard: an update after which the reduced Laplacian of a sample of its batch has an eigenvalue below
+        this is shortened, and counted. None takes every update as it is.
+    validation_fraction : float
+        Share of the training samples held back to score; 0 holds none back.
+    patience : int or None
+        Stop a network after so many evaluations without a lower validation cost, and return the best; None never stops.
+    evaluate_every : int
+        Networks are scored before training, after epoch 1, after multiples of this, and after the last epoch.
+    record : sequence of str
+        What else to follow at every evaluation: "condition" (condition number of the reduced Laplacian at the first
+        training sample), "gradient_cosine" (cosine of the plan's gradient and the exact one on some training samples),
+        "class_separation" (smallest distance between the mean output phases of two classes).
+    shuffle : Shuffle
+        Where the orders of the samples come from.
+    """
+
+    learn: Any = "coupling"
+    learning_rate: float = 0.01
+    objective: Cost = field(default_factory=CosineCrossEntropy)
+    epochs: int = 100
+    batch_size: int = 32
+    optimizer: Any = "adam"
+    schedule: Any = "cosine"
+    gradient: str = "centred"
+    beta: float = 0.001
+    frequencies: str = "raw"
+    clip: float | None = None
+    bounds: Any = ()
+    weight_decay: float = 0.0
+    input_noise: float = 0.0
+    warm_start: str = "none"
+    settling: Settling = field(default_factory=lambda: Settling("batch", 1e-9))
+    accept: tuple[float, float] | None = None
+    lock_floor: float | None = 1e-4
+    validation_fraction: float = 0.0
+    patience: int | None = None
+    evaluate_every: int = 1
+    record: Any = ()
+    shuffle: Shuffle = Shuffle()
+
+    def __post_init__(self) -> None:
+        owner = "the plan"
+        self._set("learn", _checked_learn(self.learn, owner))
+        for name, known, kind in (("optimizer", OPTIMIZERS, Optimizer), ("schedule", SCHEDULES, Schedule)):
+            if not isinstance(getattr(self, name), kind):
+                self._set(name, known[choice(name, getattr(self, name), known, owner)])
+        choice("gradient", self.gradient, GRADIENTS, owner)
+        choice("frequencies", self.frequencies, FREQUENCIES, owner)
+        choice("warm_start", self.warm_start, WARM_STARTS, owner)
+        several = isinstance(self.record, Iterable) and not isinstance(self.record, str)
+        words = self.record if several else (self.record,)
+        self._set("record", tuple(choice("record", word, RECORDS, owner) for word in words))
+        self._check_numbers(owner)
+        if not (callable(getattr(self.objective, "cost", None)) and not isinstance(self.objective, type)):
+            raise TypeError(
+                f"The 'objective' of {owner} must be a cost, such as CosineCrossEntropy(), PhaseTargets() or a "
+                f"subclass of Cost of your own. Got {self.objective!r}"
+                f"{' (a class: call it)' if isinstance(self.objective, type) else ''}."
+            )
+        if not isinstance(self.settling, Settling) or not isinstance(self.shuffle, Shuffle):
+            raise TypeError(f"The 'settling' of {owner} must be a Settling, and its 'shuffle' a Shuffle.")
+        if self.warm_start != "none" and self.batch_size != 1:
+            raise ValueError(f"The 'warm_start' of {owner} needs batches of one sample. Got {self.batch_size}.")
+        if self.patience is not None and self.validation_fraction == 0:
+            raise ValueError(f"The 'patience' of {owner} needs a validation_fraction above 0 to watch.")
+
+    @property
+    def rates(self) -> dict[str, float]:
+        """The learning rate of every parameter that learns."""
+        chosen = {name: self.learning_rate if rate is None else rate for name, rate in self.learn}
+        return {name: rate for name, rate in chosen.items() if rate > 0}
+
+    @property
+    def limits(self) -> dict[str, tuple[float, float]]:
+        """The bounds by name."""
+        return dict(self.bounds)
+
+    def evaluates_after(self, epoch: int) -> bool:
+        """Whether networks are scored after this epoch."""
+        return epoch in (0, 1, self.epochs) or epoch % self.evaluate_every == 0
+
+    def replace(self, **changes: Any) -> Plan:
+        """Return a copy with some fields changed."""
+        known = [item.name for item in dataclasses.fields(self)]
+        for name in changes:
+            if name not in known:
+                raise TypeError(f"A plan has no field {name!r}. Its fields are {', '.join(known)}.")
+        return dataclasses.replace(self, **changes)
+
+    def check_network(self, network: Network) -> None:
+        """Raise ValueError where the plan names parameters that the network does not have."""
+        for name in (*self.rates, *self.limits):
+            try:
+                network.term_of(name)
+            except ValueError as error:
+                raise ValueError(f"The plan names {name!r}. {error}") from None
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    def _check_numbers(self, owner: str) -> None:
+        whole_number("epochs", self.epochs, 0, owner)
+        whole_number("batch_size", self.batch_size, 1, owner)
+        whole_number("evaluate_every", self.evaluate_every, 1, owner)
+        positive_float("beta", self.beta, owner)
+        for name in ("learning_rate", "input_noise", "weight_decay"):
+            float_between(name, getattr(self, name), 0, float("inf"), owner)
+        for name in ("clip", "lock_floor"):
+            if getattr(self, name) is not None:
+                positive_float(name, getattr(self, name), owner)
+        float_between("validation_fraction", self.validation_fraction, 0, 0.9, owner)
+        if self.patience is not None:
+            whole_number("patience", self.patience, 1, owner)
+        if self.accept is not None:
+            limits = tuple(self.accept) if isinstance(self.accept, Iterable) else ()
+            if len(limits) != 2:
+                raise ValueError(
+                    f"The 'accept' of {owner} must be two numbers, residuals in training and in evaluation, or None. "
+                    f"Got {self.accept!r}."
+                )
+            self._set("accept", tuple(positive_float("accept", limit, owner) for limit in limits))
+        self._set("bounds", _checked_bounds(self.bounds, owner))
+
+
+def paper_plan(learn: Learn = "omega", **changes: Any) -> Plan:
+    """Return the plan of the paper: plain descent, one sample at a time, in the order of its loops.
+
+    200 epochs at a rate of 0.001, one nudge of 0.1, gradients by relative frequencies and clipped at 2, frequencies
+    kept in [-3, 3] and couplings in [0.01, 8], each sample started from the state of the one before it, scored every 20
+    epochs, by the paper's pair of cost and decision.
+
+    Parameters
+    ----------
+    learn : str, sequence of str or mapping of str to float
+        The parameters that change: "omega", "coupling", or both.
+    **changes
+        Fields of `Plan` that are to be otherwise.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> plan = pg.paper_plan({"omega": 0.01, "coupling": 0.5}, objective=pg.NearestTarget())
+    >>> plan.rates, plan.batch_size
+    ({'omega': 0.01, 'coupling': 0.5}, 1)
+    """
+    paper = Plan(
+        learn=learn, learning_rate=0.001, objective=PaperPair(), epochs=200, batch_size=1, optimizer="sgd",
+        schedule=Constant(), gradient="two_phase", beta=0.1, frequencies="relative", clip=2.0,
+        bounds=PAPER_BOUNDS, warm_start="epoch", settling=Settling(), lock_floor=None, evaluate_every=20,
+    )  # fmt: skip
+    return paper.replace(**changes)
+
+
+def classifier_plan(**changes: Any) -> Plan:
+    """Return the plan of `OscillatorClassifier`: mini-batches, Adam, cross-entropy on the cosines of the outputs.
+
+    Couplings and fields learn from centred nudges, and the lock guard keeps every sample in its stable state.
+
+    Parameters
+    ----------
+    **changes
+        Fields of `Plan` that are to be otherwise.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> pg.classifier_plan(epochs=20).objective
+    CosineCrossEntropy(sharpness=16.0)
+    """
+    return Plan(learn=LAYER_PARAMETERS, learning_rate=0.005, objective=CosineCrossEntropy(sharpness=16.0)).replace(
+        **changes
+    )
+
+
+#: Where the paper keeps frequencies and couplings.
+PAPER_BOUNDS: Mapping[str, tuple[float, float]] = MappingProxyType({"omega": (-3.0, 3.0), "coupling": (0.01, 8.0)})
+#: What learns in a layered network with clamped inputs and bias fields.
+LAYER_PARAMETERS = ("coupling", "field_strength", "field_phase")
+
+
+def _checked_bounds(given: Any, owner: str) -> tuple[tuple[str, tuple[float, float]], ...]:
+    try:
+        pairs = dict(given).items()
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"The 'bounds' of {owner} must be a mapping such as {{'omega': (-3, 3)}}, empty for none. Got {given!r}."
+        ) from None
+    checked = []
+    for name, pair in pairs:
+        try:
+            low, high = (float(limit) for limit in pair)
+            if not low < high:
+                raise ValueError
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"The 'bounds' of {owner} must be a lower and a higher number for {name!r}. Got {pair!r}."
+            ) from None
+        checked.append((str(name), (low, high)))
+    return tuple(checked)
+
+
+def _checked_learn(given: Any, owner: str) -> tuple[tuple[str, float | None], ...]:
+    if isinstance(given, str):
+        given = (given,)
+    if isinstance(given, Mapping):
+        pairs: list[tuple[Any, Any]] = list(given.items())
+    elif isinstance(given, Iterable):
+        pairs = [item if isinstance(item, tuple) else (item, None) for item in given]
+    else:
+        pairs = [(None, None)]
+    if not all(len(pair) == 2 and isinstance(pair[0], str) for pair in pairs):
+        raise ValueError(f"The 'learn' of {owner} must be names of parameters, such as 'omega'. Got {given!r}.")
+    for name, rate in pairs:
+        if rate is not None:
+            float_between(f"learn[{name!r}]", rate, 0, float("inf"), owner)
+    return tuple(dict(pairs).items())

@@ -1,0 +1,411 @@
+"""The public `train`: one run that owns streams, epochs, evaluation, patience and interruption."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from phasegrad._validation import BoolArray, choice, random_stream, whole_number
+from phasegrad.networks import Network
+from phasegrad.objectives import check_cost
+from phasegrad.training._batch import BatchEngine
+from phasegrad.training._engine import Engine, Problem, Progress, Tallies
+from phasegrad.training._history import History, Training, TrainingState, TrainingWarning, evaluation, origin_of
+from phasegrad.training._lanes import LaneEngine
+from phasegrad.training._optimizers import Arrays
+from phasegrad.training._plan import Plan, classifier_plan
+from phasegrad.training._records import record
+from phasegrad.training._samples import Samples, gather, validation_rows
+
+Report = Callable[[int, History], None]
+
+#: The engines, the one that "auto" tries first before the others.
+ENGINES: dict[str, type[Any]] = {"lanes": LaneEngine, "batch": BatchEngine}
+_ORDERS_AT_ONCE = 2**22
+# Training samples on whose targets the objective is tried before training begins.
+_CHECKED = 8
+
+
+def train(
+    network: Network | Sequence[Network],
+    data: Any,
+    plan: Plan | None = None,
+    *,
+    seed: int | Sequence[int | None] | None = 0,
+    sample_weight: ArrayLike | None = None,
+    mask: Mapping[str, ArrayLike] | None = None,
+    until: int | None = None,
+    state: TrainingState | None = None,
+    engine: str = "auto",
+    threads: int | None = None,
+    progress: Report | None = None,
+    **changes: Any,
+) -> Training:
+    """Train a network, or many of one topology.
+
+    No result depends on which others are trained with it: in lanes not by a bit, in the batch engine to rounding.
+
+    Parameters
+    ----------
+    network : Network or sequence of Network
+        With one input per feature. Several must have the same edges, roles and terms.
+    data : Dataset, (x, y), (x, y, x_test, y_test), or a list of these
+        Samples of shape (n, n_in) with class numbers, or whatever targets the plan's objective takes; one data set for
+        all networks, or one for each, of the same size.
+    plan : Plan, optional
+        `paper_plan` and `classifier_plan` make two; the latter if left out, as far as the network has what it lets
+        learn. ``changes`` replace single fields of it: ``train(network, data, epochs=20)``.
+    seed : int, None, or a sequence of them
+        Seed of the stream that shuffles the samples. Of many networks network r has ``seed + r``, or its own of a
+        sequence; the result says which were used.
+    sample_weight : array_like, shape (n,) or (R, n), optional
+        How much each training sample counts; 1 if left out.
+    mask : mapping of str to array_like of bool, optional
+        By name, which entries of a parameter learn, of shape (width,) or (R, width); all if left out.
+    until : int, optional
+        Stop after this epoch, the schedule and the evaluations being those of ``plan.epochs``.
+    state : TrainingState, optional
+        Go on from here, exactly as if training had not stopped; the values of the networks' parameters and ``seed`` are
+        then not used. The state of another topology or plan, or of other samples, is refused.
+    engine : {"auto", "lanes", "batch"}
+        "lanes" is the compiled kernel for small sine-coupled networks that learn sample by sample; "batch" takes every
+        network and every plan. "auto" takes the lanes where they can.
+    threads : int, optional
+        Threads of the lanes, as many as processors if left out. The result does not depend on it.
+    progress : callable, optional
+        Called with the epoch and the history so far after every evaluation.
+    **changes
+        Fields of `Plan`.
+
+    Returns
+    -------
+    Training
+        Trained ``networks``, their ``history`` with the untrained scores in front, and the ``state`` to go on from.
+        Ctrl-C stops between two epochs, with a `TrainingWarning`, and returns what was trained until then.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> data = pg.datasets.vowels(["a", "i"], seed=0)
+    >>> start = pg.spectral_frequencies(pg.layered(2, 5, 2, seed=0))
+    >>> result = pg.train(start, data, pg.paper_plan(epochs=20))
+    >>> float(result.history.test_accuracy[0, -1].round(2))
+    0.93
+
+    Any cost trains, here the distance to target phases:
+
+    >>> import numpy as np
+    >>> x = np.linspace(-1, 1, 20)[:, None]
+    >>> network = pg.signed_layers(1, 8, 1)
+    >>> fit = pg.train(network, (x, np.sin(2 * x)), objective=pg.PhaseTargets(), epochs=50, learning_rate=0.03)
+    >>> bool(fit.history.train_loss[0, -1] < 0.1 * fit.history.train_loss[0, 0])
+    True
+    """
+    run = _set_up(network, data, plan, changes, seed, sample_weight, mask, state, engine, threads)
+    epochs = run.plan.epochs
+    last = epochs if until is None else whole_number("until", until, 0, "train")
+    if not run.epoch <= last <= epochs:
+        raise ValueError(f"Training stands at epoch {run.epoch} of {epochs} and cannot stop at {last}.")
+    return run.go(last, progress)
+
+
+def prepare(
+    network: Network | Sequence[Network],
+    data: Any,
+    plan: Plan | None = None,
+    *,
+    mask: Mapping[str, ArrayLike] | None = None,
+    engine: str = "auto",
+    threads: int | None = None,
+    **changes: Any,
+) -> Engine:
+    """Return the engine that `train` would run, before its first epoch; the arguments are those of `train`."""
+    return _set_up(network, data, plan, changes, 0, None, mask, None, engine, threads).engine
+
+
+def _set_up(
+    network: Any, data: Any, plan: Any, changes: dict[str, Any], seed: Any, sample_weight: ArrayLike | None,
+    mask: Mapping[str, ArrayLike] | None, state: TrainingState | None, engine: str, threads: int | None,
+) -> _Run:  # fmt: skip
+    """Check everything, gather the samples and build the engine."""
+    networks = _checked_networks(network)
+    if plan is not None and not isinstance(plan, Plan):
+        words = " (a function: call it)" if callable(plan) else ""
+        raise TypeError(f"The 'plan' of train must be a Plan, such as paper_plan() makes. Got {plan!r:.60}{words}.")
+    if plan is None:
+        plan = classifier_plan()
+        changes = {"learn": [name for name in plan.rates if name in networks[0].parameters], **changes}
+    chosen = plan.replace(**changes)
+    chosen.check_network(networks[0])
+    train_part, test_part = gather(networks, data, chosen.objective, sample_weight)
+    some = train_part.targets[0, :_CHECKED]
+    check_cost(chosen.objective, np.full((some.shape[0], len(chosen.objective.nodes(networks[0]))), 0.1), some, "train")
+    run = _Run(networks, chosen, train_part, test_part, _seeds(seed, len(networks)), state)
+    run.start(engine, _masks(networks, chosen, mask), threads)
+    return run
+
+
+class _Run:
+    """A training under way: streams, epochs, scores."""
+
+    engine: Engine
+
+    def __init__(
+        self,
+        networks: list[Network],
+        plan: Plan,
+        train_part: Samples,
+        test_part: Samples | None,
+        seeds: list[int | None],
+        state: TrainingState | None,
+    ) -> None:
+        self.networks, self.plan = networks, plan
+        self.origin = origin_of(networks, plan, train_part, test_part)
+        count = len(networks)
+        if state is None:
+            self.seeds = tuple(seeds)
+            self.streams = [random_stream(seed, "train") for seed in seeds]
+            self.held_back = validation_rows(train_part, plan.validation_fraction, self.streams)
+            self.epoch, self.best = 0, None
+            self.waited = np.zeros(count, dtype=np.int64)
+            self.begin = self._fresh()
+        else:
+            self._check_state(state)
+            self.seeds = ()
+            self.streams = [np.random.default_rng() for _ in range(count)]
+            for stream, saved in zip(self.streams, state.streams, strict=True):
+                stream.bit_generator.state = saved
+            self.held_back, self.epoch, self.waited = state.held_back, state.epoch, state.waited.copy()
+            if not state.origin:
+                self.held_back = validation_rows(train_part, plan.validation_fraction, self.streams)
+            self.best = state.best
+            self.begin = state.progress
+        if plan.validation_fraction and not self.held_back.size:
+            raise ValueError(
+                "A validation part needs a class of at least two samples, one to hold back and one to learn from. Give "
+                "more samples, or train without validation_fraction."
+            )
+        self.parts = {"train": train_part.without(self.held_back)}
+        if self.held_back.shape[1]:
+            self.parts["validation"] = train_part.rows(self.held_back)
+        if test_part is not None:
+            self.parts["test"] = test_part
+
+    def start(self, engine: str, masks: dict[str, BoolArray], threads: int | None) -> None:
+        """Build the engine."""
+        if threads is not None:
+            whole_number("threads", threads, 1, "train")
+        problem = Problem(self.networks, self.plan, self.parts, masks, self.begin, threads)
+        self.engine = _engine(engine, problem)(problem)
+
+    def go(self, last: int, report: Report | None) -> Training:
+        """Train up to an epoch."""
+        rows = [self._untrained()]
+        snapshot, ended = self._snapshot(), "patience" if self._all_stopped() else "finished"
+        since = Tallies.zeros(len(self.networks))
+        try:
+            while self.epoch < last and ended == "finished":
+                tallies, factor = self._train_block(last)
+                since += Tallies(*(each.sum(axis=1) for each in tallies))
+                if not np.all(np.isfinite(tallies.cost)):
+                    ended = "not finite"
+                    break
+                self.epoch += tallies.cost.shape[1]
+                due = self.plan.evaluates_after(self.epoch)
+                if due or self.epoch == last:
+                    rows.append(self._evaluated(factor, Tallies(*(each[:, -1] for each in tallies)), since))
+                    since = Tallies.zeros(len(self.networks))
+                    if due and self._patience_ran_out(rows[-1]):
+                        ended = "patience"
+                self._after_epoch(due)
+                snapshot = self._snapshot()
+                if report is not None and rows[-1]["epoch"] == self.epoch:
+                    report(self.epoch, History.of(rows))
+        except KeyboardInterrupt:
+            ended = "interrupted"
+        if ended == "finished" and self.epoch < self.plan.epochs:
+            ended = "until"
+        return self._result(rows, snapshot, ended)
+
+    def _train_block(self, last: int) -> tuple[Tallies, float]:
+        """Train up to the next evaluation, as far as the orders of the samples fit in memory."""
+        plan, size = self.plan, self.parts["train"].count
+        fit = max(1, _ORDERS_AT_ONCE // max(size * len(self.networks), 1))
+        block = 1
+        while block < fit and self.epoch + block < last and not plan.evaluates_after(self.epoch + block):
+            block += 1
+        orders = np.empty((len(self.streams), block, size), dtype=np.uint32)
+        factors = np.array([plan.schedule.factor((self.epoch + k) / max(plan.epochs, 1)) for k in range(block)])
+        for r, stream in enumerate(self.streams):
+            for k in range(block):
+                orders[r, k] = plan.shuffle.order(stream, size, self.epoch + k + 1)
+        return self.engine.train(orders, factors, self.streams), float(factors[-1])
+
+    def _after_epoch(self, evaluated: bool) -> None:
+        for stream in self.streams:
+            self.plan.shuffle.after(stream, self.parts["train"].count, self.epoch, evaluated=evaluated)
+
+    def _untrained(self) -> dict[str, Any]:
+        train = self._scored("train")
+        assert train is not None
+        return self._row(0.0, train, train._replace(skipped=train.skipped * 0))
+
+    def _evaluated(self, factor: float, train: Tallies, since: Tallies) -> dict[str, Any]:
+        return self._row(factor, train, since)
+
+    def _row(self, factor: float, train: Tallies, since: Tallies) -> dict[str, Any]:
+        row = evaluation(self.epoch, factor, train, since, self._scored("test"), self._scored("validation"))
+        if self.plan.record:
+            row |= record(self.plan, self._current(self.engine.progress.parameters), self.parts)
+        return row
+
+    def _scored(self, part: str) -> Tallies | None:
+        if part not in self.parts:
+            return None
+        return Tallies(*(each[:, 0] for each in self.engine.score(part)))
+
+    def _patience_ran_out(self, row: Mapping[str, Any]) -> bool:
+        """Keep the parameters of lowest validation cost, and say whether no network has patience left."""
+        if self.plan.patience is None:
+            return False
+        loss, now = np.asarray(row["validation_loss"]), self.engine.progress.parameters
+        if self.best is None:
+            self.best = np.full(loss.shape, np.inf), now
+        going = self.waited < self.plan.patience
+        better = going & (loss < self.best[0])
+        kept = {name: np.where(better[:, None], values, self.best[1][name]) for name, values in now.items()}
+        self.best = np.where(better, loss, self.best[0]), kept
+        self.waited = np.where(better, 0, self.waited + going)
+        return self._all_stopped()
+
+    def _all_stopped(self) -> bool:
+        """Let the networks without patience learn no more, and say whether these are all."""
+        if self.plan.patience is None:
+            return False
+        self.engine.stop(self.waited >= self.plan.patience)
+        return bool(np.all(self.waited >= self.plan.patience))
+
+    def _fresh(self) -> Progress:
+        parameters = {
+            name: np.stack([network.parameters[name] for network in self.networks])
+            for name in self.networks[0].parameters
+        }
+        learns = {name: values for name, values in parameters.items() if name in self.plan.rates}
+        memory = self.plan.optimizer.start(learns)
+        if not learns:
+            memory = type(memory)(np.zeros(len(self.networks), dtype=np.int64), {}, {})
+        return Progress(parameters, memory, np.zeros((len(self.networks), self.networks[0].size)))
+
+    def _snapshot(self) -> TrainingState:
+        streams = tuple(dict(stream.bit_generator.state) for stream in self.streams)
+        return TrainingState(
+            self.epoch, self.engine.progress, streams, self.held_back, self.best, self.waited.copy(), self.origin
+        )
+
+    def _result(self, rows: list[dict[str, Any]], state: TrainingState, ended: str) -> Training:
+        if ended in ("interrupted", "not finite"):
+            reason = "was interrupted" if ended == "interrupted" else "met a cost that is not finite"
+            warnings.warn(
+                f"Training {reason}; the result is that of epoch {state.epoch} of {self.plan.epochs}.",
+                TrainingWarning,
+                stacklevel=4,
+            )
+        rows = [row for row in rows if row["epoch"] <= state.epoch]
+        self._warn_of_idleness(rows)
+        chosen = state.parameters if state.best is None else state.best[1]
+        networks = tuple(self._current(chosen))
+        return Training(networks, History.of(rows), state, self.plan, self.seeds, ended)
+
+    def _warn_of_idleness(self, rows: list[dict[str, Any]]) -> None:
+        """Warn where most samples had no part in the last updates: whatever the scores say, little was learned."""
+        if len(rows) < 2 or not self.plan.rates:
+            return
+        asked = self.parts["train"].count * (rows[-1]["epoch"] - rows[-2]["epoch"])
+        idle = np.flatnonzero(rows[-1]["skipped"] > asked / 2)
+        if idle.size:
+            share = float(np.mean(rows[-1]["skipped"][idle])) / asked
+            of = f" in {idle.size} of {len(self.networks)} networks" if len(self.networks) > 1 else ""
+            warnings.warn(
+                f"At the end {share:.0%} of the training samples had no part in an update{of}: they had no stable "
+                "state, free or nudged. Lower the learning rate or beta, or the scale of the inputs.",
+                TrainingWarning,
+                stacklevel=5,
+            )
+
+    def _current(self, parameters: Arrays) -> list[Network]:
+        return [
+            network.replace(**{name: values[r] for name, values in parameters.items()})
+            for r, network in enumerate(self.networks)
+        ]
+
+    def _check_state(self, state: TrainingState) -> None:
+        if not isinstance(state, TrainingState):
+            raise TypeError(f"The 'state' of train must be a TrainingState. Got {type(state).__name__}.")
+        shapes = [{name: each.shape for name, each in of.parameters.items()} for of in (state, self._fresh())]
+        if state.origin not in ("", self.origin) or shapes[0] != shapes[1]:
+            raise ValueError(
+                "This state belongs to another training: another topology, plan, number of networks, or other samples. "
+                "To begin another plan or go on with other samples, use state.begin(plan)."
+            )
+
+
+def _checked_networks(given: Any) -> list[Network]:
+    networks = [given] if isinstance(given, Network) else list(given) if isinstance(given, Iterable) else []
+    if not networks or not all(isinstance(each, Network) for each in networks):
+        raise TypeError(f"train takes a Network or a list of them, at least one. Got {given!r:.80}.")
+    first = networks[0]
+    for k, each in enumerate(networks):
+        alike = each.graph.alike(first.graph) and each.terms == first.terms and each.signed == first.signed
+        if not alike or each.input_scale != first.input_scale:
+            raise ValueError(
+                f"Network {k} has another topology than network 0 (edges, roles, terms or scale of the inputs). Train "
+                "networks of different topology in separate calls."
+            )
+    return networks
+
+
+def _seeds(given: Any, count: int) -> list[int | None]:
+    if given is None:
+        return [None] * count
+    if isinstance(given, Iterable):
+        seeds = list(given)
+        if len(seeds) != count:
+            raise ValueError(f"The 'seed' of train must name one seed per network, {count}. Got {len(seeds)}.")
+        return seeds
+    return [whole_number("seed", given, 0, "train") + r for r in range(count)]
+
+
+def _masks(networks: list[Network], plan: Plan, given: Mapping[str, ArrayLike] | None) -> dict[str, BoolArray]:
+    """Return which entries of every parameter that learns do, (R, width)."""
+    if given is not None and not isinstance(given, Mapping):
+        raise TypeError(f"The 'mask' of train must be a mapping such as {{'omega': [...]}}. Got {given!r:.60}.")
+    unknown = set(given or {}) - set(plan.rates)
+    if unknown:
+        raise ValueError(f"The 'mask' of train names {sorted(unknown)[0]!r}, which does not learn in this plan.")
+    masks = {}
+    for name in plan.rates:
+        _, parameter = networks[0].term_of(name)
+        learnable = parameter.learnable(networks[0].graph)
+        shape = (len(networks), learnable.size)
+        mask = np.asarray(True if given is None or name not in given else given[name])
+        if mask.dtype != bool or mask.shape not in ((), shape[1:], shape):
+            raise ValueError(
+                f"The 'mask' of train for {name!r} must be an array of True and False of shape {shape[1:]}, one per "
+                f"entry{f', or {shape}' if shape[0] > 1 else ''}. Got shape {mask.shape} of {mask.dtype}."
+            )
+        masks[name] = np.broadcast_to(mask & learnable, shape)
+    return masks
+
+
+def _engine(name: str, problem: Problem) -> Any:
+    choice("engine", name, ("auto", *ENGINES), "train")
+    if name == "auto":
+        return next(engine for engine in ENGINES.values() if not engine.refuses(problem))
+    refusal = ENGINES[name].refuses(problem)
+    if refusal:
+        raise ValueError(f"{refusal} Use engine='batch' for this one.")
+    return ENGINES[name]
