@@ -23,7 +23,7 @@ def random_case(index: int) -> pg.Network:
     network = BUILDERS[index % len(BUILDERS)](int(rng.integers(2, 61)), rng)
     coupling = rng.uniform(0.2, 3.0, network.n_edges)
     changes = {}
-    kind = rng.integers(4)
+    kind = rng.integers(5)
     if kind == 1:
         coupling *= rng.choice([-1.0, 1.0], network.n_edges, p=[0.2, 0.8])
         changes["signed"] = True
@@ -32,6 +32,9 @@ def random_case(index: int) -> pg.Network:
     if kind == 3:
         changes["field_strength"] = rng.uniform(0.01, 1.0, network.size)
         changes["field_phase"] = rng.uniform(-np.pi, np.pi, network.size)
+    if kind == 4:
+        changes["second_strength"] = rng.uniform(0.01, 1.0, network.size)
+        changes["second_phase"] = rng.uniform(-np.pi, np.pi, network.size)
     spread = rng.choice([0.0, 0.1, 0.5, 2.0])
     omega = spread * rng.standard_normal(network.size)
     return network.replace(coupling=coupling, omega=omega, **changes)
@@ -49,6 +52,8 @@ def reduced_matrix(network: pg.Network, phases: np.ndarray) -> np.ndarray:
     diagonal = np.diag_indices(network.size)
     if network.field_strength is not None:
         matrix[diagonal] += network.field_strength * network.interaction.derivative(network.field_phase - phases)
+    if network.second_strength is not None:
+        matrix[diagonal] += 2 * network.second_strength * np.cos(2 * (network.second_phase - phases))
     if not network.pinned:
         return matrix
     return np.delete(np.delete(matrix, network.reference, 0), network.reference, 1)

@@ -28,6 +28,9 @@ def plain_force(network, phases, inputs):
         for i in range(network.size):
             angle = np.array(network.field_phase[i] - phases[i])
             total[i] += network.field_strength[i] * float(network.interaction.value(angle))
+    if network.second_strength is not None:
+        for i in range(network.size):
+            total[i] += network.second_strength[i] * math.sin(2 * (network.second_phase[i] - phases[i]))
     return np.array(total)
 
 

@@ -113,7 +113,7 @@ def test_raw_is_centred_minus_its_mean_and_sums_to_zero(network, seed):
     np.testing.assert_allclose(raw, centred - centred.mean(), atol=1e-7)
 
 
-@given(networks(kinds=("field", "clamped", "all terms")), st.integers(0, 2**31))
+@given(networks(kinds=("field", "clamped", "second harmonic", "all terms")), st.integers(0, 2**31))
 def test_where_the_frame_is_fixed_raw_and_centred_are_the_same(network, seed):
     question = settled(network, seed)
     np.testing.assert_array_equal(pg.adjoint(*question).omega, pg.adjoint(*question, frequencies="raw").omega)

@@ -207,7 +207,7 @@ def test_with_all_terms_at_once_a_batch_may_be_split_and_gradients_with_it(netwo
             np.testing.assert_array_equal(gradient[name], np.concatenate([part[k][name] for part in parts]), name)
 
 
-@given(networks(kinds=("field", "all terms")), st.floats(-3, 3))
+@given(networks(kinds=("field", "second harmonic", "all terms")), st.floats(-3, 3))
 def test_where_terms_fix_the_frame_turning_all_of_it_turns_the_state(network, angle):
     """Fields and injections turned together carry the oscillators with them, and the reference is nobody special."""
     phases = {name: values + angle for name, values in network.parameters.items() if name.endswith("_phase")}
@@ -321,6 +321,7 @@ class TestBadInput:
         state = pg.train(pg.layered(2, 4, 2), data, plan, until=1).state
         others = [
             layers(),
+            pg.layered(2, 4, 2, second_strength=0.3),
             pg.layered(2, 4, 2, interaction=pg.OddSeries((1.0, 0.1))),
             pg.layered(2, 5, 2),
         ]

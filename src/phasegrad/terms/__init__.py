@@ -9,10 +9,11 @@ from phasegrad.terms._coupling import Coupling
 from phasegrad.terms._fields import Field, NodeField
 from phasegrad.terms._frequencies import Frequencies
 from phasegrad.terms._interactions import Interaction, OddSeries, Sine, cosines
+from phasegrad.terms._second_harmonic import SecondHarmonic
 from phasegrad.terms._term import Parameter, States, Stiffness, Term, Values
 
 #: Every term a `Network` knows by the names of its parameters, in the order of the equation of motion.
-TERMS: tuple[type[Term], ...] = (Frequencies, Coupling, Field)
+TERMS: tuple[type[Term], ...] = (Frequencies, Coupling, Field, SecondHarmonic)
 
 __all__ = [
     "TERMS",
@@ -23,6 +24,7 @@ __all__ = [
     "NodeField",
     "OddSeries",
     "Parameter",
+    "SecondHarmonic",
     "Sine",
     "States",
     "Stiffness",
