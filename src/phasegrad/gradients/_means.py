@@ -13,7 +13,6 @@ import numpy as np
 
 from phasegrad._validation import Array, BoolArray, FloatArray, IntArray
 from phasegrad.dynamics import Pull, System
-from phasegrad.equilibria import tolerance_of
 from phasegrad.gradients._differences import difference_slopes
 from phasegrad.objectives import Cost
 from phasegrad.solvers import BATCHED, FOLLOWING, STOPPING, Products, respond
@@ -34,8 +33,8 @@ class MeanGradient:
         Free equilibria.
     cost, nodes, target
         The objective, the nodes it reads, and its targets (R b, M).
-    tolerance : float
-        The residual that nudged states must reach.
+    limits : ndarray, shape (R b,)
+        The residuals that nudged states must reach.
     strict : bool
         Whether they must be stable.
     products : Products, optional
@@ -50,12 +49,12 @@ class MeanGradient:
         nodes: IntArray,
         target: Array,
         *,
-        tolerance: float,
+        limits: FloatArray,
         strict: bool = True,
         products: Products | None = None,
     ) -> None:
         self.system, self.phases, self.products, self.strict = system, phases, products, strict
-        self.cost, self.nodes, self.target, self.tolerance = cost, nodes, target, tolerance
+        self.cost, self.nodes, self.target, self.limits = cost, nodes, target, limits
 
     def take(
         self, share: FloatArray, names: Sequence[str], *, method: str, beta: float, frequencies: str
@@ -100,24 +99,22 @@ class MeanGradient:
     def _nudged(self, rows: IntArray, beta: float, *, both: bool) -> tuple[Array, Array, BoolArray]:
         """Return the phases under +beta, and under -beta or free, and which of the samples ``rows`` were found."""
         signs = np.array([1.0, -1.0] if both else [1.0])
-        stacked = np.tile(rows, signs.size)
+        stacked = np.concatenate([rows] * signs.size)
         pull = Pull(self.cost, self.nodes, self.target[stacked], np.repeat(signs, rows.size)[:, None] * beta)
-        found = np.zeros(stacked.size, dtype=bool)
+        found, limits = np.zeros(stacked.size, dtype=bool), self.limits[stacked]
         nudged = self.phases[stacked]
         if self.products is not None:
             products = self.products.take(stacked).nudged(pull)
-            first = np.take(nudged, products.nodes, axis=1)
-            limits = tolerance_of(self.system, self.tolerance, self.phases)[stacked]
+            first = nudged.take(products.nodes, axis=1)
             moving, left, _ = BATCHED.iterate(products, first, limits)
             found = left <= limits
-            nudged[:, products.nodes] = moving if np.all(found) else np.where(found[:, None], moving, first)
+            nudged[:, products.nodes] = moving if found.all() else np.where(found[:, None], moving, first)
         missing = np.flatnonzero(~found)
         if missing.size and not (self.strict and self.products is not None):
             system = self.system.take(stacked[missing]).replace(pull=pull.take(missing))
-            limits = tolerance_of(system, self.tolerance, nudged[missing])
             # A state off the branch of the free one would be no small change of it, and its difference no slope.
-            solution = (STOPPING if self.strict else FOLLOWING).solve(system, nudged[missing], limits)
-            nudged[missing], found[missing] = solution.phases, solution.residual <= limits
+            solution = (STOPPING if self.strict else FOLLOWING).solve(system, nudged[missing], limits[missing])
+            nudged[missing], found[missing] = solution.phases, solution.residual <= limits[missing]
         plus, minus = self.phases.copy(), self.phases
         plus[rows] = nudged[: rows.size]
         if both:

@@ -6,6 +6,7 @@ layer of a layered one), what is left after it is a small Schur complement per s
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -38,7 +39,7 @@ class Batch:
 class Elimination:
     """The couplings of one network as the kernel takes them: ``first`` oscillators to eliminate, ``rest`` others.
 
-    Every call has memory of its own, so that threads may share it.
+    Every thread has memory of its own.
     """
 
     def __init__(self, blocks: Blocks, first: int, rest: int) -> None:
@@ -55,12 +56,20 @@ class Elimination:
                 inner[a, b], inner[b, a] = block, block.T
         self.inner = inner if np.any(inner) else _NOTHING
         self.make_rows: Callable[[], Any] = lambda: Rows(layers.memory(first, rest), layers.WIDTH)
+        self.own = threading.local()
+
+    @property
+    def rows(self) -> Any:
+        """Memory for a tile, of this thread alone."""
+        if not hasattr(self.own, "rows"):
+            self.own.rows = self.make_rows()
+        return self.own.rows
 
     def align(self, batch: Batch, moving: FloatArray, sweeps: int, rests: float) -> FloatArray:
         """Return phases (B, n) after at most so many sweeps of alignment, fewer where a sample comes to rest."""
         aligned = np.array(moving, order="C")
         self.kernel.align(
-            self.make_rows(), self.cross, self.inner, *batch.arrays(), aligned, self.first, self.rest, sweeps, rests
+            self.rows, self.cross, self.inner, *batch.arrays(), aligned, self.first, self.rest, sweeps, rests
         )
         return aligned
 
@@ -68,7 +77,7 @@ class Elimination:
         """Return where the smallest eigenvalue of the Laplacian is above ``floor``, (B,)."""
         answer = np.zeros(moving.shape[0], dtype=bool)
         self.kernel.exceeds(
-            self.make_rows(), self.cross, self.inner, *batch.arrays(), self._nudge(pull, moving), _flat(moving),
+            self.rows, self.cross, self.inner, *batch.arrays(), self._nudge(pull, moving), _flat(moving),
             _flat(floor), answer, self.first, self.rest,
         )  # fmt: skip
         return answer
@@ -79,7 +88,7 @@ class Elimination:
         """Solve L v = right, (B, n); the mask says where L is positive definite."""
         solution, definite = np.empty_like(moving, order="C"), np.zeros(moving.shape[0], dtype=bool)
         self.kernel.solve(
-            self.make_rows(), self.cross, self.inner, *batch.arrays(), self._nudge(pull, moving), _flat(moving),
+            self.rows, self.cross, self.inner, *batch.arrays(), self._nudge(pull, moving), _flat(moving),
             _flat(right), solution, definite, self.first, self.rest,
         )  # fmt: skip
         return solution, definite
@@ -102,7 +111,7 @@ class Elimination:
             if taken:
                 nudge = self._nudge(pull, moving)
             self.kernel.stride(
-                self.make_rows(), self.cross, self.inner, *arrays, nudge, moving, last, square, left, fate, steps,
+                self.rows, self.cross, self.inner, *arrays, nudge, moving, last, square, left, fate, steps,
                 _flat(tolerance), max_turn, share, at_once, self.first, self.rest,
             )  # fmt: skip
             if (fate != self.kernel.GOES_ON).all():

@@ -64,7 +64,7 @@ class Couplings:
     def of(cls, system: System) -> Couplings:
         """Return the couplings of a system that `Products.fits`."""
         strengths = [k for term in system.terms if (k := term.phasor_edges(system.values)) is not None]
-        strength = np.sum(strengths, axis=0)[0]
+        strength = (strengths[0] if len(strengths) == 1 else np.sum(strengths, axis=0))[0]
         blocks = system.graph.blocks
 
         def dense(group: Any) -> tuple[tuple[slice, slice, FloatArray], ...]:
@@ -74,7 +74,7 @@ class Couplings:
         for term in system.terms:
             field = term.phasor_field(system.values)
             if field is not None:
-                x, y = x + np.take(field[0], blocks.order, axis=1), y + np.take(field[1], blocks.order, axis=1)
+                x, y = x + field[0].take(blocks.order, axis=1), y + field[1].take(blocks.order, axis=1)
         return cls(system, dense(blocks.inner), dense(blocks.outer), (x, y), blocks.coloured)
 
     def times(self, vectors: FloatArray) -> FloatArray:
@@ -138,7 +138,7 @@ class Products:
         blocks, batch = system.graph.blocks, system.batch
         couplings = system.workspace.keep("couplings", lambda: Couplings.of(system))
         cos, sin = cosines(system.held_phases) if held is None else held
-        x, y = (np.repeat(part, batch, axis=0) for part in couplings.fields)
+        x, y = (part.repeat(batch, axis=0) for part in couplings.fields)
         for rows, columns, block in couplings.outer:
             x[:, columns] += cos[:, rows] @ block
             y[:, columns] += sin[:, rows] @ block
@@ -185,9 +185,9 @@ class Products:
     def eliminates(self) -> bool:
         """Whether elimination of the first group leaves so little that it beats conjugate gradients."""
         first, rest = self.first, int(self.nodes.size) - self.first
-        inside = self.pull is None or bool(np.all(self.pull.nodes >= first))
         cheap = first * rest**2 + rest**3 / 3 <= 20 * (first + rest) ** 2 and first * rest**2 <= _FEW_PRODUCTS
-        return inside and self.couplings.coloured and cheap
+        inside = self.pull is None or bool((self.pull.nodes >= first).all())
+        return cheap and inside and self.couplings.coloured
 
     def take(self, rows: Array) -> Products:
         """Return some of the samples."""

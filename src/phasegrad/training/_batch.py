@@ -52,12 +52,13 @@ _ALIGNED = AlignedNewton()
 class Settled:
     """Free states of a batch: R networks times b samples, flat.
 
-    ``settled`` says which count, ``unstable`` which converged to an unstable state; ``products`` is the same system by
-    products of matrices, where it is used.
+    ``limits`` are the residuals that count as zero, ``settled`` says which samples count, ``unstable`` which converged
+    to an unstable state; ``products`` is the same system by products of matrices, where it is used.
     """
 
     system: System
     phases: FloatArray
+    limits: FloatArray
     settled: BoolArray
     unstable: BoolArray
     products: Products | None
@@ -118,7 +119,8 @@ class _Group:
         memory = Memory(begin.memory.steps[rows], *({name: each[rows] for name, each in moments.items()}
                         for moments in (begin.memory.first, begin.memory.second)))  # fmt: skip
         self.progress = Progress({k: each[rows] for k, each in begin.parameters.items()}, memory, begin.phases[rows])
-        self.learn = tuple(problem.plan.rates)
+        self.rates = problem.plan.rates
+        self.learn = tuple(self.rates)
         self.masks = {name: problem.masks[name][rows] for name in self.learn}
         self.masked = {name for name, mask in self.masks.items() if not np.all(mask)}
         self.active = np.ones(rows.size, dtype=bool)
@@ -189,7 +191,7 @@ class _Group:
         share = weights / np.maximum(np.sum(weights, axis=1, keepdims=True), 1e-300)
         mean = MeanGradient(
             settled.system, settled.phases, self.cost, self.nodes, some.targets.reshape(weights.size, -1),
-            tolerance=plan.settling.tolerance, strict=plan.accept is None, products=settled.products,
+            limits=settled.limits, strict=plan.accept is None, products=settled.products,
         )  # fmt: skip
         gradient, used = mean.take(
             share, self.learn, method=plan.gradient, beta=plan.beta, frequencies=plan.frequencies
@@ -210,7 +212,7 @@ class _Group:
                 gradient[name] = np.clip(gradient[name], -plan.clip, plan.clip)
             if name in self.masked:
                 gradient[name] = gradient[name] * self.masks[name]
-        rates = {name: rate * factor for name, rate in plan.rates.items()}
+        rates = {name: rate * factor for name, rate in self.rates.items()}
         steps, memory = plan.optimizer.step(self.progress.memory, gradient, rates)
         for name in steps:
             if plan.weight_decay and self.network.term_of(name)[1].decays:
@@ -281,7 +283,7 @@ class _Group:
             stable[rows] = stability(part, phases[rows]).stable
         accept = None if self.plan.accept is None else self.plan.accept[0 if training else 1]
         counts = stable if accept is None else left < accept
-        return Settled(system, phases, counts, converged & ~stable, products)
+        return Settled(system, phases, limits, counts, converged & ~stable, products)
 
     def _solver(self, system: System) -> Solver:
         if self.plan.accept is None:
