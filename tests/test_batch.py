@@ -223,3 +223,13 @@ def test_descent_does_not_crawl_along_saddles():
         assert found.stable.all()
         most = max(most, int(found.steps.max()))
     assert most < 100  # 304 where the stand-in metric alone leads down
+
+
+def test_a_field_that_points_away_is_no_proof_of_stability():
+    """Half a turn from its field an oscillator is pushed on by it, however well it agrees with the others."""
+    network = pg.ring(4, coupling=0.1, field_strength=np.full(4, 2.0), inputs=(1,), outputs=(3,))
+    system, _ = build_system(network, np.zeros((3, 1)))
+    for phase, expected in ((0.0, True), (np.pi, False)):
+        phases = np.full((3, 4), phase)
+        assert np.all(np.linalg.eigvalsh(system.laplacian(phases))[:, 0] > 0) == expected
+        assert np.all(surely_stable(system, phases)) == np.any(surely_stable(system, phases)) == expected

@@ -191,6 +191,15 @@ class TestAgainstSlowerWays:
         assert np.all(np.isnan(fast.history.train_accuracy))
         assert fast.history.train_loss[0, -1] < fast.history.train_loss[0, 0]
 
+    def test_validation_samples_count_by_their_weights(self):
+        """The lanes count all samples alike: weights on those held back alone are not for them either."""
+        network, data = pg.layered(2, 4, 2, seed=0), tiny()
+        plan = pg.paper_plan(epochs=1, validation_fraction=0.3)
+        weights = np.ones(len(data.y_train))
+        weights[pg.train(network, data, plan).state.held_back[0, 0]] = 2.0
+        with pytest.raises(ValueError, match="The lanes count every sample alike"):
+            pg.train(network, data, plan, sample_weight=weights, engine="lanes")
+
     def test_strong_inputs_settle_as_exactly_as_weak_ones(self):
         """Angles above one radian, where Newton needs several steps from one sample to the next."""
         network, data = pg.layered(2, 4, 2, seed=3, input_scale=7.5), tiny()
@@ -678,8 +687,9 @@ class TestFailures:
         x[::2] *= 0.3
         x[1::2, 0] = 9.0
         plan = pg.classifier_plan(
-            learn="coupling", objective=pg.NearestTarget(), batch_size=1, epochs=2, optimizer="sgd", beta=1e-3
-        )
+            learn="coupling", objective=pg.NearestTarget(), batch_size=1, epochs=2, optimizer="sgd",
+            learning_rate=0.05, gradient="two_phase", beta=1e-3,
+        )  # fmt: skip
         both = pg.train(networks, (x, y), plan, engine="batch", seed=[0, 1])
         for k, network in enumerate(networks):
             alone = pg.train(network, (x, y), plan, engine="batch", seed=k).network
