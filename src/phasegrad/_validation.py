@@ -110,6 +110,11 @@ def whole_number(name: str, value: Any, minimum: int, owner: str) -> int:
     return int(value)
 
 
+def counted(number: int, word: str) -> str:
+    """Return a number of things in words."""
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
 def choice(name: str, value: Any, allowed: Iterable[str], owner: str) -> str:
     """Return ``value`` if it is one of ``allowed``."""
     options = list(allowed)

@@ -385,8 +385,7 @@ class OscillatorClassifier(ClassifierMixin, _Oscillators):  # type: ignore[misc]
         state = state.replace(**{name: values[None] for name, values in self.network_.parameters.items()})
         fresh = state.begin(plan)
         same = before.optimizer == plan.optimizer and before.rates.keys() == plan.rates.keys()
-        progress, nobody = state.progress if same else fresh.progress, np.zeros((1, 0), dtype=np.int64)
-        return dataclasses.replace(fresh, epoch=state.epoch, held_back=nobody, progress=progress)
+        return dataclasses.replace(fresh, epoch=state.epoch, progress=state.progress if same else fresh.progress)
 
 
 class OscillatorRegressor(RegressorMixin, _Oscillators):  # type: ignore[misc]

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasegrad._files import write_whole
-from phasegrad._validation import FloatArray, finite_array
+from phasegrad._validation import FloatArray, counted, finite_array
 from phasegrad.datasets import Dataset, Scaling
 from phasegrad.equilibria import Equilibrium, Settling
 from phasegrad.networks import Network
@@ -88,8 +88,7 @@ class Model:
         kinds = {"network": Network, "objective": Cost, "settling": Settling, "scaling": Scaling, "targets": Scaling}
         for name, needed in kinds.items():
             part = getattr(self, name)
-            own = needed is Cost and hasattr(part, "cost") and not isinstance(part, type)
-            if not (isinstance(part, needed) or own or (needed is Scaling and part is None)):
+            if not (isinstance(part, needed) or (needed is Scaling and part is None)):
                 raise TypeError(f"The '{name}' of a Model must be a {needed.__name__}. Got {part!r:.80}.")
         for name, nodes, kind in (
             ("classes", self.network.outputs, "outputs"),
@@ -112,9 +111,7 @@ class Model:
             )
         plan, count = result.plan, len(result.networks)
         if not -count <= which < count:
-            raise ValueError(
-                f"This training holds {count} network{'' if count == 1 else 's'}, numbered from 0. Got number {which}."
-            )
+            raise ValueError(f"This training holds {counted(count, 'network')}, numbered from 0. Got number {which}.")
         return cls(result.networks[which], plan.objective, data.classes, data.features, data.scaling, plan.settling)
 
     def predict(self, x: ArrayLike) -> Prediction:

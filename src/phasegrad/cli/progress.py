@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
 from rich.text import Text
 
+from phasegrad._validation import counted
 from phasegrad.reproduction import Tally
 
 
@@ -38,8 +39,6 @@ class ReproductionProgress:
 
     def __call__(self, tally: Tally) -> None:
         """Show it."""
-        from phasegrad.report import counted
-
         if self.tally is None:
             self._begin(tally)
         self.tally = tally

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 import phasegrad
-from phasegrad._validation import choice
+from phasegrad._validation import choice, counted
 from phasegrad.cli.words import check_places, learn_words, progress_bar, put, put_json, seed_list, whole_numbers
 
 #: Options that only one of the two methods has, and options that belong to one task.
@@ -94,7 +94,7 @@ def train(
 
     The seed drives the network, the split of the data and the order of the samples, as in the paper.
 
-    The first training on a machine compiles its kernel, about 15 seconds; after that it is read from disk.
+    The first training on a machine compiles its kernel; after that it is read from disk.
     """
     given = {name: value for name, value in locals().items() if value is not None}  # first: what was typed
     from phasegrad.runs import CLASSIFIER_TASKS, TASKS
@@ -141,7 +141,7 @@ def _train_as_published(
     task: str, seeds: list[int], load: dict[str, Any], options: dict[str, Any], places: Mapping[str, Path | None]
 ) -> None:
     """Train by the paper's plan with a live display, show the table, and write what was asked for."""
-    from phasegrad.report import counted, training_table
+    from phasegrad.report import training_table
     from phasegrad.runs import Runs
 
     objectives = {"cosine": phasegrad.PaperPair, "nearest": phasegrad.NearestTarget}
@@ -180,7 +180,7 @@ def _train_classifiers(
     task: str, seeds: list[int], load: dict[str, Any], options: dict[str, Any], places: Mapping[str, Path | None]
 ) -> None:
     """Train one classifier per seed, show the table, write what was asked for; of many seeds the best on training."""
-    from phasegrad.report import classifier_table, counted, draw_classifier
+    from phasegrad.report import classifier_table, draw_classifier
     from phasegrad.runs import ClassifierRun, load_task
 
     runs: list[ClassifierRun] = []

@@ -21,6 +21,7 @@ from phasegrad._validation import (
     FloatArray,
     IntArray,
     choice,
+    counted,
     frozen_array,
     joint_shape,
     last_axis_array,
@@ -149,7 +150,7 @@ class Equilibrium:
 
     def __str__(self) -> str:
         total = int(self.residual.size)
-        lines = [f"Equilibrium of {total} sample{'' if total == 1 else 's'}"]
+        lines = [f"Equilibrium of {counted(total, 'sample')}"]
         lines += [f"  {count:>6}  {status.value}" for status, count in self.counts.items() if count]
         named = sorted({int(node) for node in self.blocking.ravel() if node >= 0})
         if named:

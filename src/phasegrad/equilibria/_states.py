@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from phasegrad._validation import FloatArray, IntArray, finite_array, frozen_array, whole_number
+from phasegrad._validation import FloatArray, IntArray, counted, finite_array, frozen_array, whole_number
 from phasegrad.dynamics import energy, wrapped
 from phasegrad.equilibria._equilibrium import Status, find_equilibrium, random_phases
 from phasegrad.networks import Network
@@ -47,7 +47,7 @@ class Equilibria:
 
     def __str__(self) -> str:
         lines = [
-            f"{len(self)} stable state{'' if len(self) == 1 else 's'} from {self.starts} starts "
+            f"{counted(len(self), 'stable state')} from {counted(self.starts, 'start')} "
             f"({self.unstable} ended unstable, {self.unconverged} did not converge)"
         ]
         for k in range(min(len(self), 20)):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phasegrad._validation import Array, BoolArray, FloatArray, IntArray, choice, frozen_array, joint_shape
+from phasegrad._validation import Array, BoolArray, FloatArray, IntArray, choice, counted, frozen_array, joint_shape
 from phasegrad.dynamics import Shape, System, build_system
 from phasegrad.equilibria import Equilibrium, Status, tolerance_of
 from phasegrad.networks import Network
@@ -80,7 +80,7 @@ class Gradient:
         return {**self.__dict__, "values": dict(self.values)}
 
     def __str__(self) -> str:
-        lines = [f"gradient by {self.method} of {self.cost.size} sample{'' if self.cost.size == 1 else 's'}"]
+        lines = [f"gradient by {self.method} of {counted(self.cost.size, 'sample')}"]
         for name, slope in self.values.items():
             lines.append(f"  {name:<16} shape {slope.shape}, largest {np.nanmax(np.abs(slope), initial=0.0):.3g}")
         return "\n".join(lines)

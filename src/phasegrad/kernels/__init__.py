@@ -6,8 +6,10 @@ network, one sample per lane; `_sparse` are the loops of conjugate gradients.
 
 from phasegrad.kernels import _lanes as lanes
 from phasegrad.kernels import _layers as layers
+from phasegrad.kernels import _nudge as nudges
 from phasegrad.kernels import _program as program
 from phasegrad.kernels import _sparse as sparse
+from phasegrad.kernels import _tile as tile
 from phasegrad.kernels._vector import Rows
 
-__all__ = ["Rows", "lanes", "layers", "program", "sparse"]
+__all__ = ["Rows", "lanes", "layers", "nudges", "program", "sparse", "tile"]

@@ -27,6 +27,7 @@ from phasegrad._validation import (
     FloatArray,
     IntArray,
     choice,
+    counted,
     finite_array,
     frozen_array,
     node_tuple,
@@ -186,9 +187,6 @@ class Network:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        def counted(number: int, word: str) -> str:
-            return f"{number} {word}{'' if number == 1 else 's'}"
-
         parts = [counted(self.size, "oscillator"), counted(self.n_edges, "edge")]
         if self.inputs:
             kind = "frequencies" if self.input_mode == "frequency" else "clamped phases"

@@ -1,7 +1,7 @@
 """Reports: what studies, trainings and benchmarks found, as tables, figures and files."""
 
 from phasegrad.report.benchmarks import benchmark_tables, draw_growth
-from phasegrad.report.console import counted, studies_table, verdict_tables, verification_tables
+from phasegrad.report.console import studies_table, verdict_tables, verification_tables
 from phasegrad.report.drawings import draw_two_phase, picture_format
 from phasegrad.report.grids import draw_grid, grid_tables
 from phasegrad.report.objectives import draw_objectives
@@ -11,7 +11,6 @@ from phasegrad.report.training import classifier_table, draw_classifier, predict
 __all__ = [
     "benchmark_tables",
     "classifier_table",
-    "counted",
     "draw_classifier",
     "draw_grid",
     "draw_growth",

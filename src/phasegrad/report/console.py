@@ -12,6 +12,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from phasegrad._validation import counted
 from phasegrad.report.cells import Column, columns
 from phasegrad.report.verdicts import BADGES
 from phasegrad.reproduction import Reproduction, Verification
@@ -73,11 +74,6 @@ def _total(widths: Iterable[int]) -> int:
     """Return the width of a table whose columns have these: two more between two of them, and one at either end."""
     given = list(widths)
     return sum(given) + 2 * len(given)
-
-
-def counted(number: int, word: str) -> str:
-    """Return a number with its noun: 1 run, 2 runs."""
-    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def verification_tables(result: Verification) -> RenderableType:

@@ -9,10 +9,10 @@ import numpy as np
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from phasegrad._validation import FloatArray
+from phasegrad._validation import FloatArray, counted
 from phasegrad.networks import to_networkx
 from phasegrad.power import GridAnalysis
-from phasegrad.report.console import counted, table
+from phasegrad.report.console import table
 from phasegrad.report.drawings.style import drawn
 
 _SHOWN = 8

@@ -10,10 +10,10 @@ import numpy as np
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from phasegrad._validation import FloatArray
+from phasegrad._validation import FloatArray, counted
 from phasegrad.models import Prediction
 from phasegrad.objectives import ClassObjective
-from phasegrad.report.console import counted, table
+from phasegrad.report.console import table
 from phasegrad.report.drawings.style import drawn
 from phasegrad.runs import SUCCESS, ClassifierRun
 from phasegrad.training import Training

@@ -43,10 +43,10 @@ class Elimination:
     """
 
     def __init__(self, blocks: Blocks, first: int, rest: int) -> None:
-        from phasegrad.kernels import Rows, layers
+        from phasegrad.kernels import Rows, layers, nudges, tile
 
-        self.kernel, self.first, self.rest = layers, first, rest
-        self.cross = np.zeros((layers.filled(first), rest))
+        self.kernel, self.nudges, self.first, self.rest = layers, nudges, first, rest
+        self.cross = np.zeros((tile.filled(first), rest))
         inner = np.zeros((rest, rest))
         for rows, columns, block in blocks:
             a, b = (slice(part.start - first, part.stop - first) for part in (rows, columns))
@@ -55,7 +55,7 @@ class Elimination:
             else:
                 inner[a, b], inner[b, a] = block, block.T
         self.inner = inner if np.any(inner) else _NOTHING
-        self.make_rows: Callable[[], Any] = lambda: Rows(layers.memory(first, rest), layers.WIDTH)
+        self.make_rows: Callable[[], Any] = lambda: Rows(tile.memory(first, rest), tile.WIDTH)
         self.own = threading.local()
 
     @property
@@ -106,7 +106,7 @@ class Elimination:
         fate, steps = np.zeros((2, moving.shape[0]))
         nudge, arrays = self._nudge(pull, moving), batch.arrays()
         # A force that only Python knows is asked for after every step.
-        at_once = 1 if nudge.kind == self.kernel.GIVEN else count + 1
+        at_once = 1 if nudge.kind == self.nudges.GIVEN else count + 1
         for taken in range(0, count + 1, at_once):
             if taken:
                 nudge = self._nudge(pull, moving)
@@ -120,19 +120,19 @@ class Elimination:
 
     def _nudge(self, pull: Pull | None, moving: FloatArray) -> Any:
         """Return a nudge as compiled code takes it, at phases (B, n)."""
-        kernel = self.kernel
+        kinds = self.nudges
         if pull is None:
-            return kernel.Nudge(kernel.FREE, 0.0, _NOWHERE, _NO_STRENGTH, _NOTHING, _NOTHING, _NO_BEND)
+            return kinds.Nudge(kinds.FREE, 0.0, _NOWHERE, _NO_STRENGTH, _NOTHING, _NOTHING, _NO_BEND)
         places, formula = pull.nodes - self.first, formula_of(pull.cost)
         if formula is not None:
-            kind = {"quadratic": kernel.QUADRATIC, "periodic": kernel.PERIODIC, "entropy": kernel.ENTROPY}[formula.kind]
+            kind = {"quadratic": kinds.QUADRATIC, "periodic": kinds.PERIODIC, "entropy": kinds.ENTROPY}[formula.kind]
             beta, target = _flat(pull.beta[:, 0]), _flat(pull.target)
-            return kernel.Nudge(kind, formula.sharpness, places, beta, target, _NOTHING, _NO_BEND)
+            return kinds.Nudge(kind, formula.sharpness, places, beta, target, _NOTHING, _NO_BEND)
         force = np.zeros((moving.shape[0], self.rest))
         hessian = np.zeros((moving.shape[0], self.rest, self.rest))
         force[:, places] = pull.force(moving)
         hessian[:, places[:, None], places[None, :]] = pull.hessian(moving)
-        return kernel.Nudge(kernel.GIVEN, 0.0, places, _NO_STRENGTH, _NOTHING, force, hessian)
+        return kinds.Nudge(kinds.GIVEN, 0.0, places, _NO_STRENGTH, _NOTHING, force, hessian)
 
 
 def _flat(values: Array) -> Array:

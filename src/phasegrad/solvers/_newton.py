@@ -3,7 +3,8 @@ r"""Newton's method, guarded: full steps where they are safe, descent everywhere
 With an energy E (reciprocal coupling), a step solves L d = F. One that at least halves the force of a sample is taken
 as it is; any other must lower E enough (Armijo, halving otherwise). Where the Laplacian L is not positive definite,
 Newton would climb toward saddles; there the step follows the gradient flow instead, d = P^-1 F with the positive
-definite stand-in P of `System.laplacian(floor=...)`, again under the line search. Without an energy (non-reciprocal
+definite stand-in P of `System.laplacian(floor=...)`, again under the line search; where that crawls along a saddle the
+eigenvalues of L itself, made positive, lead away. Without an energy (non-reciprocal
 coupling, complex nudges), or to follow a known equilibrium, the guard is the norm of the force.
 
 One masked loop serves every linear algebra: samples that are done leave it, and none touches another.
@@ -53,9 +54,9 @@ class Newton:
     Parameters
     ----------
     max_steps : int
-        Steps after which a sample is given up. It is also given up once ten steps out of a convex region into an
-        indefinite one have not weakened the forces, or a phase difference across an edge has slipped two turns: without
-        a locked state descent would go on for ever.
+        Steps after which a sample is given up. Where frequencies drive it, it is also given up once ten steps out of a
+        convex region into an indefinite one have not weakened the forces; and once a phase difference across an edge
+        has slipped two turns: without a locked state descent would go on for ever.
     max_turn : float
         No oscillator (on a large sparse network: no phase difference across an edge) turns by more than this many
         radians in one step.

@@ -92,11 +92,8 @@ def meets_angle_condition(system: System, phases: Array) -> BoolArray:
     """Return where every weight of the Laplacian is positive beyond rounding, the nudge left aside, (B,)."""
     positive = np.ones(phases.shape[0], dtype=bool)
     for term in system.terms:
-        stiffness, most = (
-            term.stiffness(system.graph, system.values, phases),
-            term.stiffest(system.graph, system.values),
-        )
-        for weight, bound in stiffness.beside(most):
+        stiffness = term.stiffness(system.graph, system.values, phases)
+        for weight, bound in stiffness.beside(term.stiffest(system.graph, system.values)):
             if weight is not None:
                 positive &= np.all((bound == 0) | (weight > 8 * _EPS * bound), axis=1)
     return positive

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from phasegrad._validation import FloatArray, IntArray, choice
+from phasegrad._validation import FloatArray, IntArray, choice, counted
 from phasegrad.networks import Network
 from phasegrad.training._engine import Progress, Tallies
 from phasegrad.training._optimizers import Arrays, Constant
@@ -285,13 +285,13 @@ class Training:
         first, last = scores[:, 0], scores[:, -1]
         running = " (running)" if part == "train" else ""
         text = (
-            f"{count} network{'' if count == 1 else 's'}, {self.state.epoch} epochs: {part} {word}{running} "
+            f"{counted(count, 'network')}, {counted(self.state.epoch, 'epoch')}: {part} {word}{running} "
             f"{first.mean():{form}} untrained, {last.mean():{form}} trained"
         )
         if count > 1:
             low, high = (last.max(), last.min()) if word == "loss" else (last.min(), last.max())
             text += f" (worst {low:{form}}, best {high:{form}})"
-        text += f", {int(history.skipped[:, 1:].sum())} samples skipped"
+        text += f", {counted(int(history.skipped[:, 1:].sum()), 'sample')} skipped"
         if self.plan.lock_floor is not None:
             text += f", {int(history.shortened.sum())} of {int(history.updates.sum())} updates shortened"
         if len(self.seeds) > 1:

@@ -131,7 +131,7 @@ class Plan:
         words = self.record if several else (self.record,)
         self._set("record", tuple(choice("record", word, RECORDS, owner) for word in words))
         self._check_numbers(owner)
-        if not (callable(getattr(self.objective, "cost", None)) and not isinstance(self.objective, type)):
+        if not isinstance(self.objective, Cost):
             raise TypeError(
                 f"The 'objective' of {owner} must be a cost, such as CosineCrossEntropy(), PhaseTargets() or a "
                 f"subclass of Cost of your own. Got {self.objective!r}"
