@@ -60,7 +60,8 @@ class Status(Enum):
         "otherwise try another start, solver='flow' or more steps."
     )
     CANNOT_LOCK = (
-        "Cannot lock: an oscillator's |omega - mean| exceeds its total coupling, so no equilibrium exists. "
+        "Cannot lock: an oscillator's frequency is farther from the common one than all its coupling can pull it, so "
+        "no equilibrium exists. "
         "Strengthen its coupling or bring its frequency nearer to the mean."
     )
 
@@ -139,10 +140,23 @@ class Equilibrium:
 
     @cached_property
     def reference_torque(self) -> FloatArray:
-        """The largest torque that holds a held oscillator, shape (...); zero in a free, reciprocal network."""
+        """The largest torque that holds a held oscillator, shape (...); zero where nothing is held by force.
+
+        It takes one under a nudge, at clamped inputs, and in a grounded network whose coupling is not reciprocal.
+        """
         assert self.system is not None
         torque = np.abs(self.system.force(self._flat)[:, self.system.graph.held])
         return frozen_array(np.max(torque, axis=1, initial=0.0).reshape(self.shape))
+
+    @cached_property
+    def drift(self) -> FloatArray:
+        """The common frequency of the locked network beyond the mean of its natural frequencies, shape (...).
+
+        It is zero where coupling is reciprocal, where a field or clamped phases fix the frame, and in a grounded
+        network.
+        """
+        assert self.system is not None
+        return frozen_array(self.system.drift(self._flat).real.reshape(self.shape))
 
     @property
     def _flat(self) -> Array:

@@ -54,11 +54,8 @@ def adjoint(
     question = ask("adjoint", network, equilibrium, objective, target, wrt, frequencies)
     slope = np.zeros_like(question.phases)
     slope[:, question.nodes] = -objective.force(question.outputs, question.target)
-    response = np.zeros_like(question.phases)
-    response[:, network.free], regular = respond(
-        question.system, question.phases, slope[:, network.free], transposed=True
-    )
-    return question.answer(local_products(question, response), ok=regular)
+    response, regular = respond(question.system, question.phases, slope[:, network.free], transposed=True)
+    return question.answer(local_products(question, question.system.spread(response)), ok=regular)
 
 
 def local_products(question: Question, response: Array) -> dict[str, Array]:
