@@ -129,9 +129,9 @@ def test_one_oscillator_may_lead_all_others_but_two_may_not():
 
 def test_a_grounded_reference_must_act_on_all_others():
     # 1 acts on 0 and on 2, but nothing acts on 1, so the reference 0, held by force, cannot fix its phase.
-    with pytest.raises(ValueError, match="disconnected.*not every part is reached from the reference"):
+    with pytest.raises(ValueError, match=r"disconnected.*not every part is reached from the reference"):
         pg.Network(PATH, [1.0, 0.0], np.zeros(3), coupling_reverse=[0.0, 1.0], grounded=True)
-    with pytest.raises(TypeError, match="'grounded' parameter of Network must be True or False. Got 1"):
+    with pytest.raises(TypeError, match=r"'grounded' parameter of Network must be True or False\. Got 1"):
         pg.Network(PATH, 1.0, np.zeros(3), grounded=1)
 
 

@@ -244,22 +244,21 @@ class System:
 
         Where the network drifts forces are counted from that on the reference, as in the frame that turns with it.
         """
-        total = sum(term.force(self.graph, self.values, phases) for term in self.terms)
+        total = np.asarray(sum(term.force(self.graph, self.values, phases) for term in self.terms))
         if self.pull is not None:
             total = np.array(total, dtype=phases.dtype)
             pull = self.pull.force(phases)
             total[:, self.pull.nodes] += pull
             if self.drifts:
                 total[:, self.graph.reference] -= np.sum(pull, axis=1)
-        return np.asarray(total - total[:, [self.graph.reference]] if self.drifts else total)
+        return total - total[:, [self.graph.reference]] if self.drifts else total
 
     def drift(self, phases: Array) -> Array:
         """Return the common frequency, (B,), at which the reference turns in the frame of the mean frequency."""
         if not self.drifts:
             return np.zeros(phases.shape[0])
-        return np.asarray(sum(term.force(self.graph, self.values, phases) for term in self.terms))[
-            :, self.graph.reference
-        ]
+        total = np.asarray(sum(term.force(self.graph, self.values, phases) for term in self.terms))
+        return np.asarray(total[:, self.graph.reference])
 
     def reacting(self, pulls: Array) -> Array:
         """Return small forces on the oscillators that move, (B, n) or (B, n, k), with their reaction counted in."""

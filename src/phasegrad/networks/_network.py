@@ -108,8 +108,9 @@ class Network:
         self, edges: ArrayLike, coupling: ArrayLike, omega: ArrayLike, *, inputs: Sequence[int] | NDArray[Any] = (),
         outputs: Sequence[int] | NDArray[Any] = (), reference: int = 0, grounded: bool = False,
         input_mode: str = "frequency", input_scale: float = 1.5, interaction: Interaction | None = None,
-        signed: bool = False, labels: Sequence[Hashable] | None = None, node_attributes: Sequence[Mapping[str, Any]] | None = None,
-        terms: Sequence[Term] = (), **parameters: ArrayLike | None,
+        signed: bool = False, labels: Sequence[Hashable] | None = None,
+        node_attributes: Sequence[Mapping[str, Any]] | None = None, terms: Sequence[Term] = (),
+        **parameters: ArrayLike | None,
     ) -> None:  # fmt: skip
         frequencies = np.atleast_1d(finite_array("omega", omega, "Network"))
         if frequencies.ndim != 1 or frequencies.size == 0:
