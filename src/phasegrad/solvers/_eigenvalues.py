@@ -23,29 +23,30 @@ _BLOCK, _ITERATIONS = 4, 40
 _STEPS, _SLACKS = 12, (1e-3, 0.1)
 _EPS = float(np.finfo(float).eps)
 
+Precondition = Callable[[sparse.csr_array], Preconditioner]
+
 
 def smallest_eigenvalue(
-    form: Form, evidence: Evidence, precondition: Callable[[sparse.csr_array], Preconditioner], *, mesh: bool
+    form: Form, evidence: Evidence, precondition: Precondition, *, mesh: bool
 ) -> tuple[float, float]:
     """Return a number that the smallest eigenvalue does not exceed, and by how much it is smaller at most."""
     if form.size == 0:
         return np.inf, 0.0
-    inverse = precondition(form.positive)
     few = 2 * form.first.size <= FEW_NEIGHBOURS * form.size
     if few and form.size <= (FACTORED_MESH if mesh else QUICKLY):
-        vector, lower = _sliced(form, evidence, inverse)
+        vector, lower = _sliced(form, evidence, precondition)
     else:
-        vector = _iterated(form, evidence, inverse)
+        vector = _iterated(form, evidence, precondition)
         lower = _from_below(form, vector, precondition)
     value = form.quotient(vector)
     lower = max(lower, form.bottom, 0.0 if evidence.proved else -np.inf)
     return value, max(value - lower, 0.0)
 
 
-def _sliced(form: Form, evidence: Evidence, inverse: Preconditioner) -> tuple[FloatArray, float]:
+def _sliced(form: Form, evidence: Evidence, precondition: Precondition) -> tuple[FloatArray, float]:
     """Return the eigenvector, and a lower bound: no pivot of the matrix lowered by it is negative."""
     matrix = form.lower
-    vector = _start(form, evidence)[:, 0] if evidence.proved else _iterated(form, evidence, inverse)
+    vector = _start(form, evidence)[:, 0] if evidence.proved else _iterated(form, evidence, precondition)
     step = 0.1 * abs(form.quotient(vector)) + 64 * _EPS * form.norm
     shift = 0.0 if evidence.proved else form.quotient(vector) - step
     for _ in range(_STEPS):
@@ -76,19 +77,23 @@ def _nearest(matrix: sparse.csr_array, factors: Factors, shift: float, start: Fl
     return np.asarray(vectors[:, 0])
 
 
-def _iterated(form: Form, evidence: Evidence, inverse: Preconditioner) -> FloatArray:
-    """Return the best vector of a block that LOBPCG improves, with rough solves of the positive part to guide it."""
-    matrix = form.lower
+def _iterated(form: Form, evidence: Evidence, precondition: Precondition) -> FloatArray:
+    """Return the best vector of a block that LOBPCG improves, with rough solves in a positive metric to guide it."""
+    matrix, metric = form.lower, form.stand_in
+    inverse = precondition(metric)
 
     def approximate_inverse(left: FloatArray) -> FloatArray:
-        return conjugate_gradients(form.positive, np.ascontiguousarray(left.ravel()), inverse, tolerance=1e-2).solution
+        return conjugate_gradients(metric, np.ascontiguousarray(left.ravel()), inverse, tolerance=1e-2).solution
 
     operator = LinearOperator(matrix.shape, matvec=approximate_inverse, dtype=np.float64)
     with warnings.catch_warnings():
         # The interval says how far it came; a warning beside it would say less.
         warnings.simplefilter("ignore")
         start = _start(form, evidence)
-        _, vectors = lobpcg(matrix, start, M=operator, largest=False, tol=1e-13 * form.norm, maxiter=_ITERATIONS)
+        try:
+            _, vectors = lobpcg(matrix, start, M=operator, largest=False, tol=1e-13 * form.norm, maxiter=_ITERATIONS)
+        except (ValueError, np.linalg.LinAlgError):
+            vectors = start
     candidates = [*vectors.T, start[:, 0]]
     return np.asarray(min(candidates, key=form.quotient))
 
@@ -99,7 +104,7 @@ def _start(form: Form, evidence: Evidence) -> FloatArray:
     return start
 
 
-def _from_below(form: Form, vector: FloatArray, precondition: Callable[[sparse.csr_array], Preconditioner]) -> float:
+def _from_below(form: Form, vector: FloatArray, precondition: Precondition) -> float:
     """Return a lower bound: from a positive vector where no weight is negative, else by a proof about L minus it."""
     if not form.bent_edges.size and not form.bent_nodes.size:
         smooth = solve_accurately(form.lower, np.abs(vector), precondition(form.lower)).solution

@@ -145,6 +145,11 @@ class Form:
         return self._matrix(np.maximum(self.low, 0.0), np.maximum(self.ground_low, 0.0) + self.lift)
 
     @cached_property
+    def stand_in(self) -> sparse.csr_array:
+        """The matrix with all weights made positive: a metric, whatever their signs."""
+        return self._matrix(np.abs(self.low), np.abs(self.ground_low) + max(self.lift, 0.0))
+
+    @cached_property
     def bent_edges(self) -> IntArray:
         """Edges whose weight may be negative."""
         return np.flatnonzero(self.low < 0)

@@ -234,7 +234,7 @@ def _judge_one_way(system: System, phases: Array, eigenvalue: bool) -> tuple[Any
 
 
 def _judge_sparse(system: System, phases: Array, eigenvalue: bool, explain: bool) -> tuple[int, float, float]:
-    proven = bool(meets_angle_condition(system, phases)[0]) and system.pull is None
+    proven = bool(meets_angle_condition(system, phases)[0]) and _bends_upward(system, phases)
     if proven and not eigenvalue:
         return Verdict.STABLE, np.nan, np.nan
     form = Form.of(system, phases)
@@ -254,6 +254,13 @@ def _judge_sparse(system: System, phases: Array, eigenvalue: bool, explain: bool
     if open_:
         verdict = _told_apart(form, smallest, error, precondition, mesh)
     return verdict, smallest, error
+
+
+def _bends_upward(system: System, phases: Array) -> bool:
+    """Return whether the nudge of one sample, if there is one, only adds to its stiffness."""
+    if system.pull is None:
+        return True
+    return float(np.min(np.linalg.eigvalsh(system.pull.hessian(phases)[0]), initial=0.0)) >= 0
 
 
 def _told_apart(form: Form, smallest: float, error: float, precondition: Any, mesh: bool) -> Verdict:
