@@ -77,8 +77,7 @@ class Form:
         """Return the form of the Laplacian of one sample, reciprocal, its nudge included."""
         graph = system.graph
         edges, nodes = np.zeros((2, graph.n_edges)), np.zeros((2, graph.size))
-        # An angle is as uncertain as the phases that it is the difference of.
-        units = (8 + 2 * float(np.max(np.abs(phases), initial=0.0))) * _EPS
+        units = float(rounding_units(phases)[0])
         for term in system.terms:
             bounds = term.stiffest(graph, system.values)
             parts = term.stiffness(graph, system.values, phases).beside(bounds)
@@ -296,6 +295,14 @@ class Form:
         matrix = sparse.coo_array((value, (row, column)), shape=(self.size, self.size)).tocsr()
         matrix.sort_indices()
         return matrix
+
+
+def rounding_units(phases: Array) -> FloatArray:
+    """Return the share of the most it can be by which rounding may change a weight, (B,).
+
+    An angle is as uncertain as the phases that it is the difference of.
+    """
+    return np.asarray((8 + 2 * np.max(np.abs(phases), axis=1, initial=0.0)) * _EPS)
 
 
 def _rounding(matrix: sparse.csr_array | sparse.csc_array, vector: FloatArray) -> FloatArray:

@@ -26,7 +26,7 @@ from phasegrad._validation import Array, BoolArray, FloatArray, IntArray
 from phasegrad.dynamics import System, wrapped
 from phasegrad.solvers._choice import is_sparse
 from phasegrad.solvers._eigenvalues import smallest_eigenvalue
-from phasegrad.solvers._forms import Form
+from phasegrad.solvers._forms import Form, rounding_units
 from phasegrad.solvers._linear import chunks, is_positive_definite, smallest_real_part
 from phasegrad.solvers._preconditioning import kind_of, preconditioner
 from phasegrad.solvers._products import Products
@@ -109,11 +109,12 @@ def exceeds(products: Products, moving: FloatArray, floor: FloatArray) -> BoolAr
 def meets_angle_condition(system: System, phases: Array) -> BoolArray:
     """Return where every weight of the Laplacian is positive beyond rounding, the nudge left aside, (B,)."""
     positive = np.ones(phases.shape[0], dtype=bool)
+    units = rounding_units(phases)[:, None]
     for term in system.terms:
         stiffness = term.stiffness(system.graph, system.values, phases)
         for weight, bound in stiffness.beside(term.stiffest(system.graph, system.values)):
             if weight is not None:
-                positive &= np.all((bound == 0) | (weight > 8 * _EPS * bound), axis=1)
+                positive &= np.all((bound == 0) | (weight > units * bound), axis=1)
     return positive
 
 
