@@ -32,7 +32,7 @@ def finite_array(name: str, value: ArrayLike, owner: str) -> FloatArray:
         if given.dtype.kind not in "biufO":
             raise TypeError
         array = given.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         instead = f"{type(value).__name__}: give its .phases" if hasattr(value, "phases") else f"{value!r:.80} instead"
         raise ValueError(
             f"The '{name}' parameter of {owner} must be an array of real numbers. Got {instead}."
@@ -158,5 +158,5 @@ def _as_float(value: Any) -> float:
         return math.nan
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return math.nan

@@ -6,9 +6,7 @@ a stranger cannot run code.
 
 from __future__ import annotations
 
-import json
 import os
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phasegrad._files import write_whole
+from phasegrad._files import made_from, printable, read_archive, write_archive
 from phasegrad._validation import FloatArray, counted, finite_array
 from phasegrad.datasets import Dataset, Scaling
 from phasegrad.equilibria import Equilibrium, Settling
@@ -26,10 +24,10 @@ from phasegrad.objectives import CLASS_OBJECTIVES, ClassObjective, Cost, PhaseTa
 from phasegrad.terms import TERMS, Interaction, OddSeries, Sine
 from phasegrad.training import Training
 
-FORMAT = "phasegrad model"
 VERSION = 2
 
 _PLAIN = ("inputs", "outputs", "reference", "grounded", "input_mode", "input_scale", "signed")
+_PARAMETER = "parameter."
 _OBJECTIVES: dict[str, type[Cost]] = {**CLASS_OBJECTIVES, "PhaseTargets": PhaseTargets}
 
 
@@ -100,6 +98,10 @@ class Model:
                     f"A Model needs one of '{name}' per oscillator of its {len(nodes)} {kind}. Got {given}."
                 )
             object.__setattr__(self, name, given)
+        for name, nodes in (("scaling", self.network.inputs), ("targets", self.network.outputs)):
+            part = getattr(self, name)
+            if part is not None and part.low.size != len(nodes):
+                raise ValueError(f"The '{name}' of this Model must be of {len(nodes)} values. Got {part.low.size}.")
 
     @classmethod
     def from_training(cls, result: Training, data: Dataset, which: int = 0) -> Model:
@@ -124,7 +126,7 @@ class Model:
         if raw.ndim != 2 or raw.shape[1] != len(self.features):
             raise ValueError(
                 f"Model.predict takes samples of shape (n, {len(self.features)}), one column for each of "
-                f"{', '.join(self.features)}. Got shape {raw.shape}."
+                f"{printable(', '.join(self.features))}. Got shape {raw.shape}."
             )
         inputs = raw if self.scaling is None else self.scaling.apply(raw)
         equilibrium = self.settling.equilibrium(self.network, inputs)
@@ -142,8 +144,8 @@ class Model:
         numbered = self.features == tuple(f"x{k}" for k in range(len(self.features)))
         if not numbered and any(isinstance(name, str) for name in names):
             raise ValueError(
-                f"Model.predict takes the columns {', '.join(self.features)} of a table. Got one with the columns "
-                f"{', '.join(map(str, names))}."
+                f"Model.predict takes the columns {printable(', '.join(self.features))} of a table. Got one with the "
+                f"columns {printable(', '.join(map(str, names)))}."
             )
         return x
 
@@ -166,7 +168,7 @@ def save_model(path: str | os.PathLike[str], model: Model) -> None:
     if type(model.objective).__name__ not in _OBJECTIVES:
         raise ValueError(f"A model file holds the package's own objectives only, not {type(model.objective).__name__}.")
     header = {
-        "format": FORMAT,
+        "format": "phasegrad model",
         "version": VERSION,
         "network": {name: getattr(network, name) for name in _PLAIN},
         "interaction": _interaction_header(network.interaction),
@@ -183,8 +185,7 @@ def save_model(path: str | os.PathLike[str], model: Model) -> None:
     }
     for name, each in _scalings(model).items():
         arrays |= {f"{name}.low": each.low, f"{name}.high": each.high}
-    text = np.array(json.dumps(header, default=lambda each: np.asarray(each).tolist()))
-    write_whole(Path(path), lambda file: np.savez(file, header=text, **arrays))
+    write_archive(Path(path), header, arrays)
 
 
 def load_model(path: str | os.PathLike[str]) -> Model:
@@ -200,58 +201,58 @@ def load_model(path: str | os.PathLike[str]) -> Model:
     True
     """
     place = Path(path)
-    try:
-        with place.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
-            content = {name: file[name] for name in file.files}
-    except FileNotFoundError:
-        raise FileNotFoundError(f"There is no file {place}.") from None
-    except (zipfile.BadZipFile, ValueError, EOFError, OSError, AttributeError, KeyError):
-        raise ValueError(
-            f"{place} is not a model file, is damaged, or holds Python objects, which are never loaded."
-        ) from None
-    header = _header(place, content)
-    try:
-        return _model(header, content)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ValueError(f"{place} is a damaged model file: {error}.") from None
+    header, arrays = read_archive(place, "model", VERSION, _is_of_a_model)
+    with made_from(place, "model"):
+        return _model(header, arrays)
 
 
-def _header(place: Path, content: dict[str, Any]) -> dict[str, Any]:
-    try:
-        header: dict[str, Any] = json.loads(str(content["header"]))
-        if header["format"] != FORMAT:
-            raise KeyError
-    except (KeyError, TypeError, ValueError):
-        raise ValueError(f"{place} is an .npz file, but not a phasegrad model.") from None
-    if header.get("version") != VERSION:
-        raise ValueError(
-            f"{place} has model format {header.get('version')}; this version of phasegrad reads format {VERSION}. "
-            "Read it with the version that wrote it, or train it again."
-        )
-    return header
+def _is_of_a_model(name: str) -> bool:
+    scalings = [f"{part}.{end}" for part in ("scaling", "targets") for end in ("low", "high")]
+    return name.startswith(_PARAMETER) or name in ("edges", *scalings)
 
 
-def _model(header: dict[str, Any], content: dict[str, Any]) -> Model:
-    start = "parameter."
-    parameters = {name.removeprefix(start): each for name, each in content.items() if name.startswith(start)}
-    kind = header["interaction"]["kind"]
-    interaction = Sine() if kind == "Sine" else OddSeries(tuple(header["interaction"]["coefficients"]))
+def _model(header: dict[str, Any], arrays: dict[str, Any]) -> Model:
+    parameters = {name.removeprefix(_PARAMETER): each for name, each in arrays.items() if name.startswith(_PARAMETER)}
+    known = {parameter.name for term in TERMS for parameter in term.every}
+    if unknown := [name for name in parameters if name not in known]:
+        raise ValueError(f"it has a parameter {unknown[0]!r:.40}, which no network has")
     # Files of version 0.2 know no grounded networks.
     settings = {name: {"grounded": False, **header["network"]}[name] for name in _PLAIN}
-    network = Network(content["edges"], interaction=interaction, labels=header["labels"], **parameters, **settings)
+    network = Network(
+        arrays["edges"],
+        interaction=_interaction(**header["interaction"]),
+        labels=_words("labels", header["labels"], str | int),
+        **parameters,
+        **settings,
+    )
     objective = dict(header["objective"])
     scalings = {
-        name: Scaling(content[f"{name}.low"], content[f"{name}.high"], beyond)
+        name: Scaling(arrays[f"{name}.low"], arrays[f"{name}.high"], beyond)
         for name, beyond in header["scalings"].items()
     }
     return Model(
         network,
         _OBJECTIVES[objective.pop("kind")](**objective),
-        tuple(header["classes"]),
-        tuple(header["features"]),
+        _words("classes", header["classes"], str) or (),
+        _words("features", header["features"], str) or (),
         settling=Settling(**header["settling"]),
         **scalings,
     )
+
+
+def _words(name: str, given: Any, kind: Any) -> tuple[Any, ...] | None:
+    """Return names as the header of a file holds them."""
+    if given is None:
+        return None
+    if not isinstance(given, list) or not all(isinstance(each, kind) for each in given):
+        raise ValueError(f"its {name} are not a list of names")
+    return tuple(given)
+
+
+def _interaction(kind: str, coefficients: Sequence[float] = ()) -> Interaction:
+    if kind not in ("Sine", "OddSeries"):
+        raise ValueError("its interaction is not known")
+    return Sine() if kind == "Sine" else OddSeries(tuple(coefficients))
 
 
 def _scalings(model: Model) -> dict[str, Scaling]:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-from collections.abc import Callable, Sequence
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from phasegrad import datasets
+from phasegrad._files import printable
 from phasegrad._validation import FloatArray, IntArray, choice
 from phasegrad.datasets import Dataset, Scaling
 from phasegrad.initial import STARTS
@@ -26,6 +29,8 @@ TASKS = ("vowels", "fm", "xor")
 CLASSIFIER_TASKS = ("digits", *datasets.CLASSICS, *TASKS)
 #: A run counts as a success if its accuracy exceeds this; the paper's threshold.
 SUCCESS = 0.6
+# Characters of a line of a table, and of the columns that an error lists.
+_LONGEST_LINE, _LONGEST_LIST = 2**22, 200
 
 
 @dataclass(frozen=True)
@@ -175,39 +180,95 @@ def load_task(
 
 
 def read_samples(path: Path, features: Sequence[str]) -> FloatArray:
-    """Return the feature columns of a CSV file, shape (n, n_features)."""
+    """Return the feature columns of a CSV file, shape (n, n_features); other columns are ignored."""
+    place, samples, count = printable(path), array("d"), 0
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            table = csv.reader(file)
-            header = next(table, [])
-            rows = [(table.line_num, row) for row in table if row]
+            rows = _rows(place, file)
+            line, header = next(rows, (1, []))
+            places = _places(place, line, header, features)
+            for line, row in rows:
+                if len(row) != len(header):
+                    raise ValueError(
+                        f"{place}, line {line}: columns in this line {len(row)}, in the header {len(header)}."
+                    )
+                samples.extend(_number(f"{place}, line {line}: {header[k]}", row[k]) for k in places)
+                count += 1
     except FileNotFoundError:
-        raise FileNotFoundError(f"There is no file {path}.") from None
+        raise FileNotFoundError(f"There is no file {place}.") from None
     except IsADirectoryError:
-        raise ValueError(f"{path} is a folder. Name a file.") from None
-    except (UnicodeDecodeError, csv.Error):
-        raise ValueError(f"{path} is not a text file.") from None
+        raise ValueError(f"{place} is a folder. Name a file.") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{place} is not a text file in UTF-8. Save it as CSV in that encoding.") from None
+    except OSError as error:
+        raise OSError(f"Could not read {place}: {error.strerror}. Name another file.") from error
+    if not count:
+        raise ValueError(f"{place} has a header and no rows under it. Give at least one sample.")
+    return np.array(samples).reshape(count, len(features))
+
+
+def _rows(place: str, file: IO[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a table that are not blank, each with the line of the file it begins in."""
+    table = csv.reader(_lines(place, file), strict=True)
+    while True:
+        line = table.line_num + 1
+        try:
+            row = next(table, None)
+        except csv.Error as error:
+            reason = str(error)
+            if "limit" in reason:
+                reason = f"a field has more than {csv.field_size_limit()} characters"
+            raise ValueError(f"{place}, line {line} cannot be read as CSV: {reason}.") from None
+        if row is None:
+            return
+        if row:
+            yield line, row
+
+
+def _lines(place: str, file: IO[str]) -> Iterator[str]:
+    """Yield the lines of a text, none of them without end."""
+    number = 0
+    while line := file.readline(_LONGEST_LINE + 1):
+        number += 1
+        if len(line) > _LONGEST_LINE:
+            raise ValueError(f"{place}, line {number} has more than {_LONGEST_LINE} characters. Give shorter lines.")
+        if "\0" in line:
+            raise ValueError(
+                f"{place}, line {number} holds a character of code 0, so it is not a text file in UTF-8. "
+                "Save it as CSV in that encoding."
+            )
+        yield line
+
+
+def _places(place: str, line: int, header: list[str], features: Sequence[str]) -> list[int]:
+    """Return where the features are among the columns."""
     missing = [name for name in features if name not in header]
     if missing:
+        listed = printable(", ".join(name for name in header if name.strip()))
+        found = listed[:_LONGEST_LIST] + (" ..." if len(listed) > _LONGEST_LIST else "")
         raise ValueError(
-            f"{path} has no column {missing[0]!r}. The model needs {', '.join(features)}; the file has "
-            f"{', '.join(header) or 'no columns'}."
+            f"{place} has no column {missing[0]!r}. The model needs {printable(', '.join(features))}; the file has "
+            f"{found or 'no columns'}."
         )
-    twice = [name for name in header if name and header.count(name) > 1]
+    twice = [name for name, times in Counter(header).items() if name and times > 1]
     if twice:
-        raise ValueError(f"{path}, line 1 names the column {twice[0]!r} twice. Every column needs a name of its own.")
-    samples, places = np.empty((len(rows), len(features))), [header.index(name) for name in features]
-    for number, (line, row) in enumerate(rows):
-        if len(row) != len(header):
-            raise ValueError(f"{path}, line {line}: columns in this line {len(row)}, in the header {len(header)}.")
-        for column, place in enumerate(places):
-            try:
-                samples[number, column] = float(row[place])
-            except ValueError:
-                raise ValueError(f"{path}, line {line}: {header[place]} is {row[place]!r}, not a number.") from None
-            if not np.isfinite(samples[number, column]):
-                raise ValueError(f"{path}, line {line}: {header[place]} is {row[place]!r}, not a finite number.")
-    return samples
+        raise ValueError(
+            f"{place}, line {line} names the column {twice[0]!r:.80} twice. Every column needs a name of its own."
+        )
+    return [header.index(name) for name in features]
+
+
+def _number(words: str, text: str) -> float:
+    """Return the number that a field holds, written as everywhere, not as Python also takes it (5_1)."""
+    try:
+        if "_" in text or not text.isascii():
+            raise ValueError
+        number = float(text)
+    except ValueError:
+        raise ValueError(f"{printable(words)} is {text!r:.60}, not a number.") from None
+    if not np.isfinite(number):
+        raise ValueError(f"{printable(words)} is {text!r:.60}, not a finite number.")
+    return number
 
 
 def _plain(value: Any) -> Any:

@@ -12,6 +12,7 @@ from rich.markup import escape
 from typer.core import TyperCommand, TyperGroup
 
 import phasegrad
+from phasegrad._files import printable
 from phasegrad.cli.checking import bench, draw, grid, verify
 from phasegrad.cli.reproducing import reproduce, studies
 from phasegrad.cli.training import predict, train
@@ -65,12 +66,14 @@ def main() -> None:
     try:
         app(standalone_mode=True)
     except (ValueError, ImportError, OSError) as error:
-        Console(stderr=True).print(f"[red]Error:[/red] {escape(str(error))}", soft_wrap=True, highlight=False)
+        Console(stderr=True).print(f"[red]Error:[/red] {escape(printable(error))}", soft_wrap=True, highlight=False)
         sys.exit(2)
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    Console(stderr=True).print(f"[yellow]Warning:[/yellow] {escape(str(message))}", soft_wrap=True, highlight=False)
+    Console(stderr=True).print(
+        f"[yellow]Warning:[/yellow] {escape(printable(message))}", soft_wrap=True, highlight=False
+    )
 
 
 def _show_version(value: bool) -> None:

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 import phasegrad
-from phasegrad.cli.words import Json, check_places, progress_bar, put, put_json, whole_numbers
+from phasegrad.cli.words import Json, check_places, progress_bar, put, put_json, tables, whole_numbers
 from phasegrad.studies import Piece
 
 
@@ -47,7 +47,7 @@ def verify(
     except KeyboardInterrupt:
         typer.echo(f"Stopped in piece {len(started)} of {total}; nothing was written.", err=True)
         raise typer.Exit(130) from None
-    Console().print(verification_tables(result))
+    tables(json).print(verification_tables(result))
     put_json(json, result.as_dict())
     raise typer.Exit(1 if result.missed else 0)
 
@@ -80,8 +80,8 @@ def grid(
 
     check_places(json, picture=plot)
     found = analyse(phasegrad.datasets.grids.load(case), scale=scale, relieve=relieve)
-    Console().print(grid_tables(found))
-    put(plot, lambda place: draw_grid(found, place))
+    tables(json).print(grid_tables(found))
+    put(plot, lambda place: draw_grid(found, place), json=json)
     put_json(json, found.as_dict())
     raise typer.Exit(0 if found.equilibrium.stable else 1)
 
@@ -102,10 +102,10 @@ def bench(
     from phasegrad.benchmarks import SIZES, measure
     from phasegrad.report import benchmark_tables, draw_growth
 
-    check_places(json, picture=plot)
+    check_places(json, picture=plot, inputs=[folder / "results.json", folder / "pieces"])
     with Console(stderr=True).status("starting ...") as status:
         sizes = [n for n in SIZES if n <= largest]
         figures = measure(rounds, sizes, folder, lambda words: status.update(f"{words} ..."))
-    Console().print(benchmark_tables(figures))
-    put(plot, lambda place: draw_growth(figures["sparse"], place))
+    tables(json).print(benchmark_tables(figures))
+    put(plot, lambda place: draw_growth(figures["sparse"], place), json=json)
     put_json(json, figures)

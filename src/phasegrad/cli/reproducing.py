@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from phasegrad.cli.words import Json, check_places, put_json
+from phasegrad._files import printable
+from phasegrad.cli.words import Json, check_places, put_json, tables
 from phasegrad.studies import Study
 
 _NAMES = Annotated[list[str] | None, typer.Argument(metavar="STUDY", help="Studies to run; all if none is named.")]
@@ -58,11 +59,11 @@ def reproduce(
     except reproduction.PieceError as error:
         for note in error.__notes__:
             typer.echo(note, err=True)
-        typer.echo(f"Error: {error}", err=True)
+        typer.echo(f"Error: {printable(error)}", err=True)
         raise typer.Exit(1) from None
     Console().print(verdict_tables(found))
     page = out.absolute() / "index.html"
-    typer.echo(f"Wrote {page}")
+    typer.echo(f"Wrote {printable(page)}")
     if show:
         webbrowser.open(page.as_uri())
 
@@ -73,7 +74,7 @@ def studies(json: Json = None) -> None:
     from phasegrad.studies import STUDIES
 
     check_places(json)
-    Console().print(studies_table(STUDIES))
+    tables(json).print(studies_table(STUDIES))
     put_json(json, [_as_dict(study) for study in STUDIES])
 
 

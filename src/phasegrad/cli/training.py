@@ -11,7 +11,7 @@ from rich.console import Console
 
 import phasegrad
 from phasegrad._validation import choice, counted
-from phasegrad.cli.words import check_places, learn_words, progress_bar, put, put_json, seed_list, whole_numbers
+from phasegrad.cli.words import check_places, learn_words, progress_bar, put, put_json, seed_list, tables, whole_numbers
 
 #: Options that only one of the two methods has, and options that belong to one task.
 _PAPER_ONLY = ("init", "margin", "decision", "evaluate_every")
@@ -60,7 +60,7 @@ _Gradient = Annotated[
 _Every = Annotated[int | None, typer.Option(min=1, help="Paper: score the test part every so many epochs (20).")]
 _Scale = Annotated[str | None, typer.Option(help="Scale vowels by the train part (default) or, historical, all rows.")]
 _Save = Annotated[Path | None, typer.Option(help="Write the model here; of many seeds the best on its training part.")]
-_Json = Annotated[Path | None, typer.Option(help="Also write every run to this JSON file.")]
+_Json = Annotated[Path | None, typer.Option(help="Also write every run to this JSON file; - is standard output.")]
 _Plot = Annotated[
     Path | None, typer.Option(help="Classifier: draw confusion matrix, learning curve and output phases here.")
 ]
@@ -99,7 +99,7 @@ def train(
     given = {name: value for name, value in locals().items() if value is not None}  # first: what was typed
     from phasegrad.runs import CLASSIFIER_TASKS, TASKS
 
-    check_places(save, json, picture=plot)
+    check_places(json, model=save, picture=plot)
     choice("task", task, CLASSIFIER_TASKS, "phasegrad train")
     numbers = seed_list(seeds)
     by_classifier = task not in TASKS if method is None else method == "classifier"
@@ -166,9 +166,9 @@ def _train_as_published(
     except KeyboardInterrupt:
         typer.echo("Stopped before the first epoch; nothing was written.", err=True)
         raise typer.Exit(130) from None
-    Console().print(training_table(seeds, result))
+    tables(places["json"]).print(training_table(seeds, result))
     best = runs.best(result)
-    put(places["save"], lambda place: runs.save(place, result, best), f" (seed {seeds[best]})")
+    put(places["save"], lambda place: runs.save(place, result, best), f" (seed {seeds[best]})", json=places["json"])
     put_json(places["json"], runs.as_dict(result, seeds))
     if result.interrupted:
         words = f"Stopped after epoch {result.state.epoch} of {plan.epochs}; everything above is of that epoch."
@@ -197,10 +197,10 @@ def _train_classifiers(
     if not runs:
         typer.echo("Stopped before the first epoch; nothing was written.", err=True)
         raise typer.Exit(130)
-    Console().print(classifier_table(runs))
+    tables(places["json"]).print(classifier_table(runs))
     best = max(runs, key=lambda run: run.classifier.history_.train_accuracy[-1])
-    put(places["save"], best.save, f" (seed {best.seed})")
-    put(places["plot"], lambda place: draw_classifier(best, place), f" (seed {best.seed})")
+    put(places["save"], best.save, f" (seed {best.seed})", json=places["json"])
+    put(places["plot"], lambda place: draw_classifier(best, place), f" (seed {best.seed})", json=places["json"])
     put_json(places["json"], {"task": task, "runs": [run.as_dict() for run in runs]})
     if len(runs) < len(seeds) or runs[-1].interrupted:
         last = f"the last of them for {counted(runs[-1].classifier.n_iter_, 'epoch')}"
@@ -211,15 +211,17 @@ def _train_classifiers(
 def predict(
     model: Annotated[Path, typer.Argument(help="Model file that `phasegrad train --save` wrote.")],
     samples: Annotated[Path, typer.Argument(help="CSV file whose header names the model's features.")],
-    json: Annotated[Path | None, typer.Option(help="Also write the answers to this JSON file.")] = None,
+    json: Annotated[
+        Path | None, typer.Option(help="Also write the answers to this JSON file; - is standard output.")
+    ] = None,
 ) -> None:
     """Answer the rows of a CSV file with a trained model; columns that are not features are ignored."""
     from phasegrad.report import prediction_table
     from phasegrad.runs import read_samples
 
-    check_places(json)
+    check_places(json, inputs=[model, samples])
     loaded = phasegrad.load_model(model)
     answer = loaded.predict(read_samples(samples, loaded.features))
-    Console().print(prediction_table(answer, loaded.classes))
+    tables(json).print(prediction_table(answer, loaded.classes))
     found = {"classes": answer.names} if answer.values is None else {"values": answer.values.tolist()}
     put_json(json, {**found, "stable": answer.equilibrium.stable.tolist()})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,10 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-Json = Annotated[Path | None, typer.Option(help="Also write every figure to this JSON file.")]
+from phasegrad._files import check_place, is_standard_output, json_text, printable, write_json
+
+Json = Annotated[Path | None, typer.Option(help="Also write every figure to this JSON file; - is standard output.")]
+_DASH = Path("-")
 
 
 def seed_list(text: str) -> list[int]:
@@ -57,36 +61,64 @@ def learn_words(text: str) -> dict[str, float] | list[str]:
     )
 
 
-def check_places(*paths: Path | None, picture: Path | None = None) -> None:
-    """Refuse places that cannot be written to before any work is done."""
+def check_places(
+    json: Path | None = None, *, model: Path | None = None, picture: Path | None = None, inputs: Sequence[Path] = ()
+) -> None:
+    """Refuse places that cannot be written to, or that are read from, before any work is done."""
+    if model == _DASH:
+        raise ValueError("A model is not text and needs a file of its own. Name one with --save.")
+    read = {_real(path) for path in inputs}
     seen = set()
-    for path in (each for each in (*paths, picture) if each is not None):
-        if path.is_dir():
-            raise ValueError(f"{path} is a folder. Name a file.")
-        if not path.absolute().parent.is_dir():
-            folder = path.absolute().parent
+    for path in (each for each in (model, json, picture) if each is not None and not (each is json and _printed(each))):
+        place, named = _real(path), printable(path)
+        if os.path.isdir(path):
+            raise ValueError(f"{named} is a folder. Name a file.")
+        if not os.path.isdir(path.absolute().parent):
+            folder = printable(path.absolute().parent)
             raise ValueError(f"The folder {folder} does not exist. Make it first, or name another place.")
-        if path.resolve() in seen:
-            raise ValueError(f"Two files cannot be written to one place. Got {path} twice.")
-        seen.add(path.resolve())
+        if place in seen:
+            raise ValueError(f"Two files cannot be written to one place. Got {named} twice.")
+        if read & {place, *place.parents} or any(_same(path, each) for each in inputs):
+            raise ValueError(f"{named} is what this command reads. Name another place to write to.")
+        check_place(path)
+        seen.add(place)
     if picture is not None:
         from phasegrad.report import picture_format
 
         picture_format(picture)
 
 
-def put(path: Path | None, write: Callable[[Path], object], remark: str = "") -> None:
-    """Write a file if one was asked for, and say so."""
+def tables(json: Path | None) -> Console:
+    """Return where tables go: standard output, or standard error where JSON goes to standard output."""
+    return Console(stderr=json is not None and _printed(json))
+
+
+def put(path: Path | None, write: Callable[[Path], object], remark: str = "", *, json: Path | None = None) -> None:
+    """Write a file if one was asked for, and say so where tables go."""
     if path is not None:
         write(path)
-        typer.echo(f"Wrote {path}{remark}")
+        typer.echo(f"Wrote {printable(path)}{remark}", err=tables(json).stderr)
 
 
 def put_json(path: Path | None, data: Any) -> None:
-    """Write data as JSON if that was asked for, and say so."""
-    from phasegrad._files import write_json
+    """Write data as JSON if that was asked for, and say so; on standard output it stands alone."""
+    if path is not None and _printed(path):
+        typer.echo(json_text(data), nl=False)
+    else:
+        put(path, lambda place: write_json(place, data))
 
-    put(path, lambda place: write_json(place, data))
+
+def _printed(path: Path) -> bool:
+    return path == _DASH or is_standard_output(path)
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _same(path: Path, other: Path) -> bool:
+    """Whether both are one file, under whatever names."""
+    return os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)
 
 
 def progress_bar(words: str) -> Progress:

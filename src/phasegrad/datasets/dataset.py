@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from phasegrad._files import printable
 from phasegrad._validation import (
     FloatArray,
     IntArray,
@@ -79,8 +80,8 @@ class Scaling:
         flat = np.flatnonzero(low == high)
         if flat.size:
             raise ValueError(
-                f"Feature '{names[flat[0]]}' has the same value everywhere in the {part} ({low[flat[0]]:g}), so it has "
-                "no range to scale by. Leave the feature out or select more samples."
+                f"Feature '{printable(names[flat[0]])}' has the same value everywhere in the {part} "
+                f"({low[flat[0]]:g}), so it has no range to scale by. Leave the feature out or select more samples."
             )
         return cls(low, high)
 
@@ -166,7 +167,7 @@ class Dataset:
             missing = np.flatnonzero(np.bincount(labels, minlength=self.n_classes) == 0)
             if missing.size:
                 raise ValueError(
-                    f"Class '{self.classes[missing[0]]}' has no sample in the {part} part, which has "
+                    f"Class '{printable(self.classes[missing[0]])}' has no sample in the {part} part, which has "
                     f"{_count(len(labels), 'sample')}. Change the split, its seed, or the selection of samples."
                 )
 
@@ -275,7 +276,7 @@ def _feature_table(name: str, value: Any, features: tuple[str, ...], owner: str)
             f"sample and a column for each feature. Got shape {table.shape}."
         )
     for k, feature in enumerate(features):
-        finite_array(f"{name}[:, {k}] ({feature})", table[:, k], owner)
+        finite_array(f"{name}[:, {k}] ({printable(feature)})", table[:, k], owner)
     return table.astype(np.float64)
 
 

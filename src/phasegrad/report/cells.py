@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from phasegrad._files import printable
 from phasegrad.studies import Table
 
 NOTHING = "–"
@@ -28,7 +29,9 @@ def columns(table: Table) -> list[Column]:
     shown = []
     for k, heading in enumerate(table.columns):
         values = [row[k] for row in table.rows]
-        shown.append(Column(heading, _cells(values), any(map(_like_number, values)) and not any(map(_words, values))))
+        shown.append(
+            Column(printable(heading), _cells(values), any(map(_like_number, values)) and not any(map(_words, values)))
+        )
     return shown
 
 
@@ -43,7 +46,7 @@ def _cell(value: Any, decimals: int) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if not isinstance(value, float):
-        return str(value)
+        return printable(value)
     if math.isinf(value):
         return "−∞" if value < 0 else "∞"
     text = f"{value:.{decimals}f}" if _plain(value) else f"{value:.1e}"

@@ -12,6 +12,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from phasegrad._files import printable
 from phasegrad._validation import counted
 from phasegrad.report.cells import Column, columns
 from phasegrad.report.verdicts import BADGES
@@ -27,7 +28,8 @@ def table(
     cells = columns(Table("", title, tuple(headings), [list(row) for row in rows]))
     shown = _Fitted(cells, list(islice(styles, len(cells[0].cells))), no_wrap)
     # Not the table's own title and caption, which would break at its width.
-    return Group(Text(title, style="bold"), shown, *([Text(f"{note}\n", style="dim italic")] if note else []))
+    shown_note = [Text(f"{note}\n", style="dim italic")] if note else []
+    return Group(Text(printable(title), style="bold"), shown, *shown_note)
 
 
 @dataclass(frozen=True)

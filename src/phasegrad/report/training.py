@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from phasegrad._files import printable
 from phasegrad._validation import FloatArray, counted
 from phasegrad.models import Prediction
 from phasegrad.objectives import ClassObjective
@@ -87,7 +89,7 @@ def prediction_table(answer: Prediction, outputs: Sequence[str]) -> RenderableTy
     states = [status.name.lower() for status in answer.equilibrium.status]
     rows = [[k, *given, state] for k, (given, state) in enumerate(zip(answers, states, strict=True), 1)]
     headings = ("row", *(("class",) if named else outputs), "state")
-    lines = [", ".join(f"{answer.names.count(name)} x {name}" for name in dict.fromkeys(answer.names))]
+    lines = [", ".join(f"{count} x {printable(name)}" for name, count in Counter(answer.names).items())]
     lines.append(f"{int(np.sum(~stable))} of {stable.size} without a stable equilibrium")
     shown = _first(counted(stable.size, "sample"), headings, rows)
     return Group(shown, Text("\n".join(line for line in lines if line)))

@@ -17,7 +17,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from phasegrad._files import is_unfinished, write_json
+from phasegrad._files import (
+    MOST_JSON,
+    check_place,
+    is_unfinished,
+    json_text,
+    printable,
+    read_json,
+    write_bytes,
+    write_json,
+)
 from phasegrad.reproduction.execution import Answer
 from phasegrad.reproduction.identity import Identity
 from phasegrad.studies import Piece
@@ -28,6 +37,8 @@ _MARK = "phasegrad"
 _PIECE = re.compile(r".+-([0-9a-f]{12})\.json")
 # What --fresh deletes: in the subfolders first, run.json last, so that the folder stays ours until the end.
 _OWN = {"pieces": _PIECE, "tables": re.compile(r".+\.csv"), "figures": re.compile(r".+\.(svg|png)")}
+# Differences that are said, and characters of each.
+_MOST_SAID, _LONGEST_SAID = 8, 80
 _OWN_FILES = ("index.html", "claims.md", RESULTS, RUN)
 
 
@@ -49,7 +60,10 @@ class ResultsFolder:
             "result": json.loads(answer.text),
         }
         plain = json.loads(json.dumps(record))  # as it will be read, so that its checksum is the same
-        write_json(self.path / "pieces" / f"{piece.key}.json", {"checksum": _checksum(plain), **plain})
+        content = json_text({"checksum": _checksum(plain), **plain}).encode("utf-8")
+        if len(content) > MOST_JSON:
+            raise ValueError(f"The result of {piece.title!r} is larger than {MOST_JSON >> 20} MB. Let it return less.")
+        write_bytes(self.path / "pieces" / f"{piece.key}.json", content)
         self.results[piece.identity] = record["result"]
 
     def write_results(self, data: dict[str, Any]) -> None:
@@ -78,21 +92,24 @@ def open_folder(path: Path, identity: Identity, *, fresh: bool = False) -> Itera
         _remove_unfinished(path)
         if fresh:
             _delete_own(path)
-        if (path / RUN).exists():
+        if _is_there(path / RUN):
             _check_identity(path / RUN, identity)
         else:
             write_json(path / RUN, {_MARK: "reproduction", **identity.as_dict()})
         _make(path / "pieces")
+        _check_places(path)
         yield ResultsFolder(path, {record["identity"]: record["result"] for record in _records(path / "pieces")})
 
 
 def _make(path: Path) -> None:
     if path.exists() and not path.is_dir():
-        raise ValueError(f"{path} is a file. Name a folder.")
+        raise ValueError(f"{printable(path)} is a file. Name a folder.")
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OSError(f"Could not make the folder {path}: {error.strerror}. Choose another place.") from error
+        raise OSError(
+            f"Could not make the folder {printable(path)}: {error.strerror}. Choose another place."
+        ) from error
 
 
 @contextmanager
@@ -118,11 +135,20 @@ def _only_one(path: Path) -> Iterator[None]:
         os.close(handle)
 
 
+def _check_places(path: Path) -> None:
+    """Refuse, before anything is computed, a folder in which a file of the reproduction could not be written."""
+    for name in _OWN:
+        if os.path.lexists(path / name) and not (path / name).is_dir():
+            raise ValueError(f"{printable(path / name)} is a file. Remove it, or name another folder with --out.")
+    for place in ("pieces/new.json", *_OWN_FILES):
+        check_place(path / place)
+
+
 def _check_ownership(path: Path) -> None:
     """Refuse a folder with files that no reproduction wrote; one killed while it wrote its first file is empty."""
     empty = all(is_unfinished(entry) and entry.name.startswith(f".{RUN}.") for entry in path.iterdir())
     try:
-        ours = _MARK in json.loads(_read(path / RUN)) if (path / RUN).exists() else empty
+        ours = _MARK in read_json(path / RUN) if _is_there(path / RUN) else empty
     except (ValueError, TypeError):
         ours = True  # damaged: nothing is deleted unless asked for
     if not ours:
@@ -135,38 +161,44 @@ def _check_ownership(path: Path) -> None:
 def _check_identity(path: Path, identity: Identity) -> None:
     """Refuse to go on with the results of another version, or with a file that does not say whose they are."""
     try:
-        there = Identity.from_dict(json.loads(_read(path)))
+        there = Identity.from_dict(read_json(path))
     except ValueError:
         raise _damaged(path) from None
     if differences := identity.differences(there):
         raise ValueError(
-            f"{path.parent} holds a reproduction made with {'; '.join(differences)}. "
+            f"{printable(path.parent)} holds a reproduction made with {_in_short(differences)}. "
             "Keep it and name another folder with --out, or delete it and start anew with --fresh."
         )
 
 
 def _records(folder: Path) -> Iterator[dict[str, Any]]:
     """Yield what is kept of every finished piece; a damaged one is an error, not a piece to compute again."""
+    if not folder.is_dir():
+        raise _damaged(folder)
     for path in sorted(folder.iterdir()):
         name = _PIECE.fullmatch(path.name)
         if name is None:
             continue
         try:
-            record = json.loads(_read(path))
+            record = read_json(path)
             checksum = record.pop("checksum")
-            sound = record["identity"] == name[1] and checksum == _checksum(record)
-        except (ValueError, KeyError, TypeError, AttributeError):
+            sound = record["identity"] == name[1] and checksum == _checksum(record) and "result" in record
+            sound = sound and float(record["seconds"]["cpu"]) >= 0
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             sound = False
         if not sound:
             raise _damaged(path)
         yield record
 
 
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise OSError(f"Could not read {path}: {error.strerror}. Name another folder with --out.") from error
+def _is_there(path: Path) -> bool:
+    """Whether there is anything of this name, a link to nothing or to itself too."""
+    return os.path.lexists(path)
+
+
+def _in_short(differences: list[str]) -> str:
+    more = f"; and {len(differences) - _MOST_SAID} more" if len(differences) > _MOST_SAID else ""
+    return "; ".join(printable(" ".join(each[:_LONGEST_SAID].split())) for each in differences[:_MOST_SAID]) + more
 
 
 def _checksum(record: dict[str, Any]) -> str:
@@ -175,7 +207,7 @@ def _checksum(record: dict[str, Any]) -> str:
 
 def _damaged(path: Path) -> ValueError:
     return ValueError(
-        f"{path} is damaged: it is not what phasegrad wrote. "
+        f"{printable(path)} is damaged: it is not what phasegrad wrote. "
         "Delete the whole reproduction and start anew with --fresh, or name another folder with --out."
     )
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from phasegrad._files import write_whole
+from phasegrad._files import made_from, read_archive, write_archive
+from phasegrad._validation import whole_number
 from phasegrad.training._engine import Progress
 from phasegrad.training._history import TrainingState
 from phasegrad.training._optimizers import Arrays, Memory
 
-FORMAT = "phasegrad training state"
 VERSION = 2
+
+_SINGLE = ("steps", "phases", "held_back", "waited", "best_loss")
+_GROUPS = ("parameters", "first", "second", "best")
 
 
 def save_state(path: str | os.PathLike[str], state: TrainingState) -> None:
@@ -24,7 +25,7 @@ def save_state(path: str | os.PathLike[str], state: TrainingState) -> None:
     if not isinstance(state, TrainingState):
         raise TypeError(f"save_state takes the state of a training: give result.state. Got {type(state).__name__}.")
     header = {
-        "format": FORMAT,
+        "format": "phasegrad training state",
         "version": VERSION,
         "epoch": state.epoch,
         "streams": list(state.streams),
@@ -42,8 +43,7 @@ def save_state(path: str | os.PathLike[str], state: TrainingState) -> None:
     if state.best is not None:
         arrays["best_loss"], groups["best"] = state.best
     arrays |= {f"{group}.{name}": values for group, each in groups.items() for name, values in each.items()}
-    text = np.array(json.dumps(header))
-    write_whole(Path(path), lambda file: np.savez(file, header=text, **arrays))
+    write_archive(Path(path), header, arrays)
 
 
 def load_state(path: str | os.PathLike[str]) -> TrainingState:
@@ -61,29 +61,57 @@ def load_state(path: str | os.PathLike[str]) -> TrainingState:
     True
     """
     place = Path(path)
-    try:
-        with place.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
-            content: dict[str, Any] = {name: file[name] for name in file.files}
-        header = json.loads(str(content["header"]))
-        if header["format"] != FORMAT or header["version"] != VERSION:
-            raise ValueError
-        memory = Memory(content["steps"], _group(content, "first"), _group(content, "second"))
-        best = (content["best_loss"], _group(content, "best")) if header["has_best"] else None
-        return TrainingState(
-            epoch=header["epoch"],
-            progress=Progress(_group(content, "parameters"), memory, content["phases"]),
-            streams=tuple(header["streams"]),
-            held_back=content["held_back"],
-            best=best,
-            waited=content["waited"],
+    header, arrays = read_archive(
+        place, "training state", VERSION, lambda name: name in _SINGLE or name.partition(".")[0] in _GROUPS
+    )
+    with made_from(place, "training state"):
+        memory = Memory(arrays["steps"], _group(arrays, "first"), _group(arrays, "second"))
+        if not isinstance(header["origin"], str) or not isinstance(header["has_best"], bool):
+            raise ValueError("its header does not say what it belongs to")
+        state = TrainingState(
+            epoch=whole_number("epoch", header["epoch"], 0, "a state"),
+            progress=Progress(_group(arrays, "parameters"), memory, arrays["phases"]),
+            streams=tuple(_stream_state(each) for each in header["streams"]),
+            held_back=arrays["held_back"],
+            best=(arrays["best_loss"], _group(arrays, "best")) if header["has_best"] else None,
+            waited=arrays["waited"],
             origin=header["origin"],
         )
-    except FileNotFoundError:
-        raise FileNotFoundError(f"There is no file {place}.") from None
-    except (zipfile.BadZipFile, ValueError, EOFError, OSError, AttributeError, KeyError, TypeError):
-        raise ValueError(f"{place} is not a training state of this version of phasegrad, or it is damaged.") from None
+        _check(state)
+        return state
 
 
-def _group(content: dict[str, Any], group: str) -> Arrays:
+def _stream_state(given: Any) -> dict[str, Any]:
+    """Return the state of a shuffling stream if a stream can have it."""
+    stream = np.random.default_rng()
+    try:
+        stream.bit_generator.state = given
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
+        raise ValueError("a shuffling stream in it is in no state that there is") from None
+    return dict(stream.bit_generator.state)
+
+
+def _check(state: TrainingState) -> None:
+    """Refuse arrays that cannot be those of one training, whichever it is."""
+    count, memory = len(state.streams), state.progress.memory
+    groups = [state.parameters, memory.first, memory.second, *([state.best[1]] if state.best else [])]
+    floats = [*(values for group in groups for values in group.values()), state.progress.phases]
+    wholes = [memory.steps, state.held_back, state.waited]
+    ranks = [each.ndim for each in (*floats, *wholes)] == [2] * len(floats) + [1, 2, 1]
+    if not count or not ranks or any(len(each) != count for each in (*floats, *wholes)):
+        raise ValueError("its arrays are not of one number of networks")
+    if not all(each.dtype == float and np.all(np.isfinite(each)) for each in floats):
+        raise ValueError("it holds numbers that are not finite")
+    if not all(each.dtype == np.int64 and np.all(each >= 0) for each in wholes):
+        raise ValueError("it holds counts that are not whole numbers of at least 0")
+    if not all(group.get(name, values).shape == values.shape for group in groups for name, values in groups[0].items()):
+        raise ValueError("its arrays are not of one shape by every parameter")
+    if any(np.any(values < 0) for values in memory.second.values()):
+        raise ValueError("it holds a mean square that is negative")
+    if state.best is not None and (state.best[0].shape != (count,) or np.any(np.isnan(state.best[0]))):
+        raise ValueError("its lowest cost is no number for every network")
+
+
+def _group(arrays: Arrays, group: str) -> Arrays:
     start = f"{group}."
-    return {name.removeprefix(start): values for name, values in content.items() if name.startswith(start)}
+    return {name.removeprefix(start): values for name, values in arrays.items() if name.startswith(start)}

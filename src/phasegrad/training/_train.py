@@ -174,7 +174,7 @@ class _Run:
             self.waited = np.zeros(count, dtype=np.int64)
             self.begin = self._fresh()
         else:
-            self._check_state(state)
+            self._check_state(state, train_part)
             self.seeds = ()
             self.streams = [np.random.default_rng() for _ in range(count)]
             for stream, saved in zip(self.streams, state.streams, strict=True):
@@ -342,15 +342,40 @@ class _Run:
             for r, network in enumerate(self.networks)
         ]
 
-    def _check_state(self, state: TrainingState) -> None:
+    def _check_state(self, state: TrainingState, samples: Samples) -> None:
         if not isinstance(state, TrainingState):
             raise TypeError(f"The 'state' of train must be a TrainingState. Got {type(state).__name__}.")
-        shapes = [{name: each.shape for name, each in of.parameters.items()} for of in (state, self._fresh())]
-        if state.origin not in ("", self.origin) or shapes[0] != shapes[1]:
+        others = state.origin not in ("", self.origin) or _kinds(state.progress) != _kinds(self._fresh())
+        if others or len(state.streams) != len(self.networks):
             raise ValueError(
                 "This state belongs to another training: another topology, plan, number of networks, or other samples. "
                 "To begin another plan or go on with other samples, use state.begin(plan)."
             )
+        held_back, best = state.held_back, state.parameters if state.best is None else state.best[1]
+        rows = [np.unique(row) for row in held_back]
+        sound = held_back.shape[:1] == state.waited.shape == (len(self.networks),) and all(
+            row.size == held_back.shape[1] < samples.count and np.all((row >= 0) & (row < samples.count))
+            for row in rows
+        )
+        expected = bool(self.plan.validation_fraction) == bool(held_back.size) or not state.origin
+        if not (sound and expected and _shapes(best) == _shapes(state.parameters)):
+            raise ValueError(
+                "This state is damaged: the samples that it holds back, or the best parameters so far, are not those "
+                "of this training. Begin anew, or with state.begin(plan)."
+            )
+        self._current(state.parameters)
+        self._current(best)
+
+
+def _kinds(progress: Progress) -> list[Any]:
+    """Return names, shapes and kinds of all arrays of a progress."""
+    memory = progress.memory
+    groups = (progress.parameters, memory.first, memory.second, {"steps": memory.steps, "phases": progress.phases})
+    return [{name: (values.shape, values.dtype) for name, values in group.items()} for group in groups]
+
+
+def _shapes(arrays: Arrays) -> dict[str, tuple[int, ...]]:
+    return {name: values.shape for name, values in arrays.items()}
 
 
 def _checked_networks(given: Any) -> list[Network]:
