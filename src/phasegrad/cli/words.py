@@ -15,6 +15,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 MOST_SEEDS = 100_000
 #: The largest that every generator of random numbers takes, scikit-learn's too.
 LARGEST_SEED = 2**32 - 1
+_OF_PLAN = "The plan"  # names a parameter that the network does not have
 _PARAMETER = re.compile(r"The '(\w+)(\[[^]]*\])?' (?:parameter )?of [^.]*? (?=must )")
 
 Json = Annotated[Path | None, typer.Option(help="Also write every figure to this JSON file.")]
@@ -36,6 +37,8 @@ def with_words_of(params: Iterable[Any], message: str) -> str:
     """Return a message about a parameter as one about the option or argument of that name, where there is one."""
     found = _PARAMETER.match(message)
     words = {param.name: _word_of(param) for param in params}
+    if "learn" in words and message.startswith(_OF_PLAN):  # which has them from there
+        return f"{words['learn']}{message.removeprefix(_OF_PLAN)}"
     if found is None or found[1] not in words:
         return message
     return f"{words[found[1]]} {message[found.end() :]}"
