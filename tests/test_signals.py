@@ -138,7 +138,7 @@ def disturb_a_reproduction(undisturbed, number: int, moment: float, *, after: in
         command.process.communicate()
     else:
         said = command.stopped(number, group=group)
-        assert command.process.returncode == 0 or "the same command goes on from there" in said
+        assert command.process.returncode == 0 or "Stopped." in said
     before = pieces(folder)
     assert len(before) >= after
     assert reproduced(place, name) == whole
