@@ -1,8 +1,14 @@
-"""Settings shared by all tests: property tests draw the same examples on every run, one browser per process."""
+"""Settings shared by all tests: property tests draw the same examples on every run, one browser per process.
+
+Commands run in the process of the tests, which need not start first, unless a test is about the process itself.
+"""
 
 import os
 import shutil
 import signal
+import subprocess
+import sys
+import warnings
 
 import pytest
 from hypothesis import settings
@@ -22,6 +28,24 @@ ARGUMENTS = [
     "--disable-sync",
     "--no-first-run",
 ]
+
+
+@pytest.fixture
+def here(monkeypatch, capsys):
+    """The command line in this process: its exit status and what it prints."""
+    from phasegrad.cli import main
+
+    for name, value in (("COLUMNS", "100"), ("NO_COLOR", "1"), ("TERM", "dumb")):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # the command has a way of its own
+
+    def run_here(*words: str) -> subprocess.CompletedProcess:
+        monkeypatch.setattr(sys, "argv", ["phasegrad", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return subprocess.CompletedProcess(words, ended.value.code or 0, *capsys.readouterr())
+
+    return run_here
 
 
 @pytest.fixture(scope="session")

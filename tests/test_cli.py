@@ -7,14 +7,12 @@ import signal
 import subprocess
 import sys
 import time
-import warnings
 from pathlib import Path
 
 import psutil
 import pytest
 
 import phasegrad as pg
-from phasegrad.cli import main
 from phasegrad.initial import STARTS
 from phasegrad.runs import load_task
 
@@ -26,27 +24,11 @@ def run(*words: str) -> subprocess.CompletedProcess:
     return subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, timeout=120)
 
 
-@pytest.fixture
-def here(monkeypatch, capsys):
-    """The same in this process, which need not start first: its exit status and what it prints."""
-    for name in ("COLUMNS", "NO_COLOR", "TERM"):
-        monkeypatch.setenv(name, ENVIRONMENT[name])
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # the command has a way of its own
-
-    def run_here(*words: str) -> subprocess.CompletedProcess:
-        monkeypatch.setattr(sys, "argv", ["phasegrad", *words])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return subprocess.CompletedProcess(words, ended.value.code or 0, *capsys.readouterr())
-
-    return run_here
-
-
-def interrupt_after(seconds: float, process: subprocess.Popen) -> None:
+def interrupt_after(seconds: float, process: subprocess.Popen, number: int = signal.SIGINT) -> None:
     """Press Ctrl-C once a process has had this much of a processor, of which starting takes two or three seconds."""
     while process.poll() is None and psutil.Process(process.pid).cpu_times().user < seconds:
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
 
 
 @pytest.mark.parametrize(
@@ -101,17 +83,17 @@ def test_verify_exits_with_1_when_a_rule_is_missed(tmp_path):
     ("words", "message"),
     [
         (("verify", "--sizes", "six"), "--sizes must be whole numbers separated by commas"),
-        (("verify", "--sizes", "2"), "at least 3"),
-        (("verify", "--sizes", ""), "at least one network size"),
+        (("verify", "--sizes", "3"), "--sizes must be a whole number of at least 4"),
+        (("verify", "--sizes", ""), "--sizes has no value. Give one, or leave it out."),
         (("verify", "--seeds", "0"), "greater than or equal to 1"),
         (("verify", "--json", "no/such/folder/out.json"), "does not exist"),
         (("verify", "--json", "."), "is a folder"),
         (("draw", "picture.gif"), "must end in one of svg, png, pdf"),
-        (("draw", "picture.svg", "--beta", "-1"), "'beta' parameter of two_phase must be a float greater than 0"),
+        (("draw", "picture.svg", "--beta", "-1"), "Invalid value for '--beta'"),
         (("nonsense",), "No such command"),
         (
             ("train", "music"),
-            "'task' parameter of phasegrad train must be one of 'digits', 'iris', 'wine'",
+            "TASK must be one of 'digits', 'iris', 'wine'",
         ),
         (("train", "vowels", "--vowels", "a,y"), "y"),
         (("train", "vowels", "--vowels", "a"), "at least"),
@@ -119,13 +101,14 @@ def test_verify_exits_with_1_when_a_rule_is_missed(tmp_path):
         (("train", "vowels", "--seeds", "x"), "--seeds must be"),
         (("train", "vowels", "--seeds", "1,1"), "names a seed twice"),
         (("train", "vowels", "--learn", "mass"), "has no parameter 'mass'. Its parameters are omega, coupling."),
-        (("train", "vowels", "--init", "lucky"), "'init' parameter of phasegrad train"),
+        (("train", "vowels", "--init", "lucky"), "--init must be one of 'random'"),
         (("train", "vowels", "--decision", "coin"), "--decision must be cosine or nearest"),
-        (("train", "vowels", "--learning-rate", "-1"), "'learning_rate'"),
+        (("train", "vowels", "--learning-rate", "-1"), "Invalid value for '--learning-rate'"),
+        (("train", "vowels", "--learn", "omega=-1"), "--learn must be a number, 0 or more. Got -1.0 instead."),
         (("train", "vowels", "--save", "no/such/folder/m.npz"), "does not exist"),
         (("train", "vowels", "--method", "magic"), "--method must be paper or classifier"),
         (("train", "vowels", "--plot", "a.svg"), "--plot has no effect with --method paper"),
-        (("train", "digits", "--method", "paper"), "'task' parameter of the paper's plan in phasegrad train"),
+        (("train", "digits", "--method", "paper"), "--method paper is for the tasks vowels, fm, xor. Leave it out for"),
         (("train", "iris", "--plot", "no/such/folder/p.svg"), "does not exist"),
         (("train", "iris", "--plot", "p.jpg"), "must end in one of svg, png, pdf"),
         (("grid", "case9", "--plot", "p.jpg"), "must end in one of svg, png, pdf"),
@@ -213,8 +196,7 @@ def test_ctrl_c_stops_cleanly(tmp_path):
     place = tmp_path / "verify.json"
     command = [sys.executable, "-m", "phasegrad", "verify", "--json", str(place)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
-    time.sleep(3)
-    process.send_signal(signal.SIGINT)
+    interrupt_after(3, process)
     _, error = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "nothing was written" in error
@@ -310,7 +292,8 @@ class TestTrain:
         assert result.returncode == 2
         assert message in " ".join(result.stderr.split())
 
-    def test_ctrl_c_keeps_and_says_what_was_trained(self, tmp_path):
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_ctrl_c_keeps_and_says_what_was_trained(self, tmp_path, number):
         # From here on the kernel is compiled, as wide as so many seeds make it.
         assert run("train", "vowels", "--seeds", "0:64", "--epochs", "1").returncode == 0
         out = tmp_path / "out.json"
@@ -328,9 +311,9 @@ class TestTrain:
         )
         command = [sys.executable, "-m", "phasegrad", *words]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
-        interrupt_after(5, process)
+        interrupt_after(5, process, number)
         _, error = process.communicate(timeout=120)
-        assert process.returncode == 130, error
+        assert process.returncode == 128 + number, error
         assert "Stopped after epoch" in error
         data = json.loads(out.read_text())
         assert data["interrupted"] is True
@@ -388,14 +371,15 @@ class TestReproduce:
         assert "made with 2 seeds instead of 1 seed" in " ".join(other.stderr.split())
         assert run("reproduce", "finite-beta", "--seeds", "1", "--out", str(tmp_path), "--fresh").returncode == 0
 
-    def test_ctrl_c_says_what_is_kept(self, tmp_path):
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_ctrl_c_says_what_is_kept(self, tmp_path, number):
         command = [sys.executable, "-m", "phasegrad", *self.words, "--out", str(tmp_path), "--workers", "2"]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
         while not (tmp_path / "pieces").exists() and process.poll() is None:
             time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, error = process.communicate(timeout=60)
-        assert process.returncode == 130, error
+        assert process.returncode == 128 + number, error
         assert "Stopped. Nothing was finished" in error or "of 2 pieces are kept" in error
         assert "the same command goes on from there." in error
         assert "Traceback" not in error
@@ -484,16 +468,17 @@ class TestBench:
             _all, "sparse", lambda sizes: {"rows": [self.ROW], "ratios": {"fsolve": other}, "nudged": nudged}
         )
 
-        def run(folder):
+        def run(*folder):
             place = tmp_path / "bench.json"
-            result = CliRunner().invoke(app, ["bench", "--folder", str(folder), "--json", str(place)])
+            result = CliRunner().invoke(app, ["bench", *map(str, folder), "--json", str(place)])
             assert result.exit_code == 0, result.output
             return json.loads(place.read_text()), result.output
 
         return run
 
-    def test_the_json_has_every_key(self, bench, tmp_path):
-        figures, shown = bench(tmp_path / "none")
+    def test_the_json_has_every_key(self, bench, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)  # where there is no reproduction
+        figures, shown = bench()
         assert set(self.SMALL) <= set(figures["small"])
         assert {"plain_s", "batch_s", "ratio_plain", "ratio_lapack"} <= set(figures["batch"])
         assert {"rows", "ratios", "nudged"} == set(figures["sparse"])
@@ -501,19 +486,22 @@ class TestBench:
         assert figures["reproduce"]["plain_updates"] is None
         assert "last reproduction" not in shown
 
-    def test_a_finished_reproduction_is_given_in_plain_updates(self, bench, tmp_path):
+    def test_a_finished_reproduction_is_given_in_plain_updates(self, bench, tmp_path, monkeypatch):
         from phasegrad.reproduction import reproduce
         from phasegrad.studies import choose
 
-        reproduce(choose(["finite-beta"]), tmp_path / "out", seeds=1, workers=1)
-        figures, shown = bench(tmp_path / "out")
-        pieces = [json.loads(path.read_text()) for path in (tmp_path / "out" / "pieces").iterdir()]
+        folder = tmp_path / "reproduction"
+        reproduce(choose(["finite-beta"]), folder, seeds=1, workers=1)
+        figures, shown = bench("--folder", folder)
+        pieces = [json.loads(path.read_text()) for path in (folder / "pieces").iterdir()]
         spent = sum(piece["seconds"]["cpu"] for piece in pieces)
         assert figures["reproduce"]["cpu_s"] == pytest.approx(spent)
         assert figures["reproduce"]["plain_updates"] == pytest.approx(spent / 700e-6)
         assert "million plain updates" in shown
-        (tmp_path / "out" / "results.json").unlink()  # not finished
-        assert bench(tmp_path / "out")[0]["reproduce"]["plain_updates"] is None
+        monkeypatch.chdir(tmp_path)
+        assert bench()[0]["reproduce"] == figures["reproduce"]
+        (folder / "results.json").unlink()  # not finished
+        assert bench()[0]["reproduce"]["plain_updates"] is None
 
 
 def test_the_sparse_benchmark_reports_every_family(tmp_path, monkeypatch):

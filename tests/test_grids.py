@@ -169,7 +169,7 @@ class TestCommand:
         [
             (("case119",), "'case118'"),
             (("case9", "--relieve", "1-2"), "case9 has no line '1-2'"),
-            (("case9", "--scale", "-1"), "'scale' parameter of analyse"),
+            (("case9", "--scale", "-1"), "--scale must be a float from 1e-06 to 1e+06"),
             (("case9", "--plot", "grid.txt"), "must end in one of svg"),
         ],
     )

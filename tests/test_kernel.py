@@ -1,5 +1,6 @@
 """The training kernel: its pieces against NumPy, its equilibria and gradients against the library and closed forms."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -582,6 +583,67 @@ class TestCache:
         (copy / "__pycache__").write_text("not a folder")
         assert self.run(copy, 8) == [["8", "True", "0"]]
         assert self.run(copy, 8) == [["8", "True", "1"]]
+
+    @staticmethod
+    def turn(place, home, **more):
+        """Call a small kernel and the room of all others; return what was printed and what was warned of."""
+        code = (
+            "import numpy as np\n"
+            "from phasegrad.kernels import lanes, sparse\n"
+            "direction = np.ones(2)\n"
+            "sparse.turn(2.0, direction, np.ones(2))\n"
+            "print(direction.tolist(), sum(sparse.turn.stats.cache_hits.values()))\n"
+        )
+        environment = {"PYTHONPATH": str(place), "HOME": str(home), "PATH": "/usr/bin:/bin", **more}
+        return subprocess.run([sys.executable, "-B", "-c", code], env=environment, capture_output=True, text=True)
+
+    def test_where_nothing_can_be_written_kernels_are_compiled_in_memory(self, copy):
+        nowhere = copy / "file"
+        for path in (nowhere, copy / "phasegrad" / "kernels" / "__pycache__"):
+            path.write_text("not a folder")
+        done = self.turn(copy, nowhere, NUMBA_CACHE_DIR=str(nowhere), XDG_CACHE_HOME=str(nowhere))
+        assert done.stdout == "[3.0, 3.0] 0\n", done.stderr
+        assert done.stderr.count("Warning") == 1
+        assert "CompilationWarning: Compiled code cannot be kept on disk" in done.stderr
+        assert "Set NUMBA_CACHE_DIR to a folder that can be written to." in done.stderr
+
+    @pytest.mark.slow
+    def test_a_damaged_cache_costs_time_and_nothing_else(self, copy):
+        assert self.turn(copy, copy / "home").stdout == "[3.0, 3.0] 0\n"
+        files = [path for path in (copy / "phasegrad/kernels/__pycache__").iterdir() if "turn-" in path.name]
+        assert {path.suffix for path in files} == {".nbi", ".nbc"}
+        for path in files:
+            whole = path.read_bytes()
+            path.write_bytes(whole[: len(whole) // 2])
+            done = self.turn(copy, copy / "home")
+            assert (done.stdout, done.stderr) == ("[3.0, 3.0] 0\n", "")
+            assert self.turn(copy, copy / "home").stdout == "[3.0, 3.0] 1\n"
+
+    def test_a_disk_that_is_full_is_warned_of_once(self, monkeypatch):
+        from phasegrad.kernels import _compilation
+
+        def full(*_):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(_compilation.FunctionCache, "save_overload", full)
+        monkeypatch.setattr(_compilation.FunctionCache, "load_overload", lambda *_: None)
+        _compilation._warn.cache_clear()
+        both = [_compilation.entrance(lambda x: x + 1), _compilation.entrance(lambda x: x + 2)]
+        with pytest.warns(_compilation.CompilationWarning, match="cannot be kept on disk") as noted:
+            assert [function(1) for function in both] == [2, 3]
+        assert len(noted) == 1
+
+    def test_without_compilation_there_are_no_kernels(self, copy):
+        done = self.turn(copy, copy / "home", NUMBA_DISABLE_JIT="1")
+        assert done.returncode == 1
+        assert done.stderr.splitlines()[-1] == (
+            "ImportError: NUMBA_DISABLE_JIT is set, but the kernels of phasegrad run only as compiled code. Unset it."
+        )
+        words = [sys.executable, "-m", "phasegrad", "train", "xor", "--epochs", "1"]
+        done = subprocess.run(words, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True)
+        assert done.returncode == 2
+        assert "Error: NUMBA_DISABLE_JIT is set" in " ".join(done.stderr.split())
+        assert "Traceback" not in done.stderr
 
     def test_only_the_room_of_kernels_compiles(self):
         """Its files are the key of the cache; a kernel elsewhere would not be."""

@@ -4,8 +4,25 @@ Let a network settle, nudge its outputs, let it settle again: the phase shift of
 the nudge, is minus the gradient of the cost with respect to its natural frequency.
 """
 
+import os as _os
+import signal as _signal
+import sys as _sys
 from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
+
+
+def _end(number: int, _frame: object) -> None:
+    """End this process at once and without a word."""
+    _os._exit(128 + number)
+
+
+# The imports below take a second, in which the command line can be stopped, too; every other program's signals are its
+# own. The command is `phasegrad` or `python -m phasegrad`, of which sys.argv holds what follows that word.
+_program = _os.path.basename("".join(_sys.orig_argv[-len(_sys.argv) :][:1]))
+if _program.removesuffix(".exe") in ("phasegrad", "-mphasegrad"):
+    for _number, _default in ((_signal.SIGINT, _signal.default_int_handler), (_signal.SIGTERM, _signal.SIG_DFL)):
+        if _signal.getsignal(_number) is _default:
+            _signal.signal(_number, _end)
 
 from phasegrad import datasets
 from phasegrad.dynamics import Nudge, energy, force, laplacian

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from phasegrad._validation import FloatArray, positive_float
+from phasegrad._validation import FloatArray, float_between
 from phasegrad.datasets import Grid
 from phasegrad.dynamics import wrapped
 from phasegrad.equilibria import CriticalScale, Equilibrium, Status, critical_scale, find_equilibrium
@@ -22,6 +22,8 @@ from phasegrad.objectives import PhaseTargets
 #: Share of a line's angle that a redispatch is sized to take away, by the linear prediction.
 RELIEF = 0.1
 MOST_STRESSED = 5
+#: Injections outside of this are rounding errors, or dwarf every line.
+SMALLEST_SCALE, LARGEST_SCALE = 1e-6, 1e6
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +120,7 @@ def analyse(grid: Grid, *, scale: float = 1.0, relieve: str | None = None) -> Gr
     ----------
     grid : Grid
     scale : float
-        Factor on all injected power.
+        Factor on all injected power, from 1e-6 to 1e6.
     relieve : str, optional
         A line, "FROM-TO" by bus number.
 
@@ -130,7 +132,7 @@ def analyse(grid: Grid, *, scale: float = 1.0, relieve: str | None = None) -> Gr
     >>> round(found.margin.scale, 2), found.relief.agreement > 0.999999
     (6.4, True)
     """
-    scale = positive_float("scale", scale, "analyse")
+    scale = float_between("scale", scale, SMALLEST_SCALE, LARGEST_SCALE, "analyse")
     scaled = grid.replace(omega=scale * grid.omega)
     assert isinstance(scaled, Grid)
     line = None if relieve is None else scaled.line(relieve)

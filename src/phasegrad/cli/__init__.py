@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -15,7 +17,9 @@ import phasegrad
 from phasegrad._files import printable
 from phasegrad.cli.checking import bench, draw, grid, verify
 from phasegrad.cli.reproducing import reproduce, studies
+from phasegrad.cli.signals import STOPPED, Stops, heeding_signals
 from phasegrad.cli.training import predict, train
+from phasegrad.cli.words import check_words, with_words_of
 
 
 class _Readable:
@@ -32,12 +36,32 @@ class _Readable:
 
 
 class _Command(_Readable, TyperCommand):
-    """One of the commands."""
+    """One of the commands: passes over nothing that was typed, and speaks of its options by the words for them."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        given, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        check_words(ctx, given, order)
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            typer.echo("Stopped.", err=True)
+            raise typer.Exit(STOPPED) from None
+        except ValueError as error:
+            raise ValueError(with_words_of(self.params, str(error))) from error
 
 
 class _Group(_Readable, TyperGroup):
     """All of them."""
 
+
+#: Wider terminals are taken for a slip: a line of blanks as wide as that would fill the memory.
+_WIDEST = 10_000
+_TOO_LARGE = (MemoryError, OverflowError)
+#: Errors that say to a user what to do; any other is a mistake of ours, and keeps its traceback.
+_MENDABLE = (ValueError, ImportError, OSError, *_TOO_LARGE)
 
 app = typer.Typer(
     cls=_Group,
@@ -62,12 +86,36 @@ for _function, _example in _COMMANDS:
 
 def main() -> None:
     """Run the command line; errors a user can mend are one sentence, not a traceback."""
+    _forget_impossible_widths()
+    status: int | str | None = STOPPED
+    with heeding_signals() as stops, suppress(KeyboardInterrupt):
+        status = _status(stops)
+    sys.exit(stops.status if status == STOPPED else status)
+
+
+def _status(stops: Stops) -> int | str | None:
+    """Run the command and return its exit status."""
     warnings.showwarning = _show_warning
     try:
         app(standalone_mode=True)
-    except (ValueError, ImportError, OSError) as error:
-        Console(stderr=True).print(f"[red]Error:[/red] {escape(printable(error))}", soft_wrap=True, highlight=False)
-        sys.exit(2)
+    except SystemExit as end:
+        return end.code
+    except Exception as error:
+        if stops.received is not None:  # an import that a signal breaks off may make any error of it
+            return STOPPED
+        if not isinstance(error, _MENDABLE):
+            raise
+        words = f"This is too large: {error}. Give smaller numbers." if isinstance(error, _TOO_LARGE) else str(error)
+    Console(stderr=True).print(f"[red]Error:[/red] {escape(printable(words))}", soft_wrap=True, highlight=False)
+    return 2
+
+
+def _forget_impossible_widths() -> None:
+    """Let the size of the terminal be measured where the environment names one in which nothing can be printed."""
+    for name in ("COLUMNS", "LINES"):
+        words = os.environ.get(name, "")
+        if words and not (words.isascii() and words.isdigit() and 0 < int(words[:9]) <= _WIDEST):
+            del os.environ[name]
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:

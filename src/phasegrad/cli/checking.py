@@ -9,7 +9,18 @@ import typer
 from rich.console import Console
 
 import phasegrad
-from phasegrad.cli.words import Json, check_places, progress_bar, put, put_json, tables, whole_numbers
+from phasegrad.cli.signals import STOPPED
+from phasegrad.cli.words import (
+    LARGEST_SEED,
+    Json,
+    check_places,
+    failed,
+    progress_bar,
+    put,
+    put_json,
+    tables,
+    whole_numbers,
+)
 from phasegrad.studies import Piece
 
 
@@ -19,15 +30,17 @@ def verify(
         typer.Option(help="Network sizes of Table 1 and the universality table, by commas (default: as published)."),
     ] = None,
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="Seeds to use wherever a study runs over seeds (default: as published).")
+        int | None,
+        typer.Option(min=1, help="At most so many seeds wherever a study runs over seeds (default: as published)."),
     ] = None,
     json: Json = None,
 ) -> None:
     """Check the phase-gradient identity by every method, and the paper's sections 3 to 5 with it.
 
-    Exit status: 0 if every check keeps its tolerance, 1 if one misses it, 2 for wrong input.
+    Exit status: 0 if every check keeps its tolerance, 1 if one misses it or fails, 2 for wrong input.
     """
     from phasegrad.report import verification_tables
+    from phasegrad.reproduction import PieceError
     from phasegrad.reproduction import verify as run
     from phasegrad.studies import SIZES, verification_studies
 
@@ -46,7 +59,9 @@ def verify(
             result = run(chosen, seeds, show)
     except KeyboardInterrupt:
         typer.echo(f"Stopped in piece {len(started)} of {total}; nothing was written.", err=True)
-        raise typer.Exit(130) from None
+        raise typer.Exit(STOPPED) from None
+    except PieceError as error:
+        raise failed(error) from None
     tables(json).print(verification_tables(result))
     put_json(json, result.as_dict())
     raise typer.Exit(1 if result.missed else 0)
@@ -54,8 +69,8 @@ def verify(
 
 def draw(
     path: Annotated[Path, typer.Argument(help="Picture to write; ends in .svg, .png or .pdf.")],
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the 2+5+2 network.")] = 0,
-    beta: Annotated[float, typer.Option(help="Strength of the nudge.")] = 0.1,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of the 2+5+2 network.")] = 0,
+    beta: Annotated[float, typer.Option(min=1e-9, max=1e3, help="Strength of the nudge.")] = 0.1,
 ) -> None:
     """Draw the two-phase protocol on the paper's 2+5+2 network: settle, nudge, read the gradient."""
     from phasegrad.report import draw_two_phase
@@ -87,25 +102,35 @@ def grid(
 
 
 def bench(
-    rounds: Annotated[int, typer.Option(min=1, help="Rounds of which the median is taken.")] = 3,
+    rounds: Annotated[int, typer.Option(min=1, max=1000, help="Rounds of which the median is taken.")] = 3,
     largest: Annotated[
         int,
-        typer.Option(min=10_000, help="Oscillators of the largest sparse network, in steps of ten from 10000."),
+        typer.Option(
+            min=10_000, max=1_000_000, help="Oscillators of the largest sparse network, in steps of ten from 10000."
+        ),
     ] = 1_000_000,
     folder: Annotated[
-        Path, typer.Option(help="Folder of a reproduction whose processor time is given in plain updates.")
-    ] = Path("reproduction"),
+        Path | None,
+        typer.Option(
+            help="Folder of a finished reproduction whose processor time is given in plain updates (default: "
+            "reproduction, if there is one)."
+        ),
+    ] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw the growth with size; ends in .svg, .png or .pdf.")] = None,
     json: Json = None,
 ) -> None:
     """Compare speed with the plain way: scipy's fsolve, sample by sample. CPU time, medians, within one run."""
     from phasegrad.benchmarks import SIZES, measure
     from phasegrad.report import benchmark_tables, draw_growth
+    from phasegrad.reproduction import cpu_seconds_of
 
-    check_places(json, picture=plot, inputs=[folder / "results.json", folder / "pieces"])
+    source = folder or Path("reproduction")
+    check_places(json, picture=plot, inputs=[source / "results.json", source / "pieces"])
+    if folder is not None and cpu_seconds_of(folder) is None:
+        raise ValueError(f"--folder must be the folder of a finished reproduction. {folder!s:.80} is none.")
     with Console(stderr=True).status("starting ...") as status:
         sizes = [n for n in SIZES if n <= largest]
-        figures = measure(rounds, sizes, folder, lambda words: status.update(f"{words} ..."))
+        figures = measure(rounds, sizes, source, lambda words: status.update(f"{words} ..."))
     tables(json).print(benchmark_tables(figures))
     put(plot, lambda place: draw_growth(figures["sparse"], place), json=json)
     put_json(json, figures)

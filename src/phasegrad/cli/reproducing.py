@@ -10,15 +10,18 @@ import typer
 from rich.console import Console
 
 from phasegrad._files import printable
-from phasegrad.cli.words import Json, check_places, put_json, tables
+from phasegrad.cli.signals import STOPPED
+from phasegrad.cli.words import Json, check_places, failed, put_json, tables
 from phasegrad.studies import Study
 
+#: Worker processes for each processor above which a number of them is taken for a slip.
+_CROWD = 4
 _NAMES = Annotated[list[str] | None, typer.Argument(metavar="STUDY", help="Studies to run; all if none is named.")]
 
 
 def reproduce(
     names: _NAMES = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Hold every study to this many seeds.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Hold every study to at most this many seeds.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the page and everything behind it.")] = Path("reproduction"),
     workers: Annotated[int | None, typer.Option(min=1, help="Processes to run (default: one per processor).")] = None,
     cluster: Annotated[str | None, typer.Option(help="Address of a dask scheduler to run on instead.")] = None,
@@ -38,8 +41,16 @@ def reproduce(
     from phasegrad.report import verdict_tables
     from phasegrad.reproduction import require
     from phasegrad.studies import choose
+    from phasegrad.training import processors
 
     chosen = choose(names or ())
+    if workers is not None and cluster is not None:
+        raise ValueError("--workers has no effect with --cluster, which brings its own. Leave one of them out.")
+    if workers is not None and workers > _CROWD * processors():
+        raise ValueError(
+            f"--workers must be at most {_CROWD} for each processor, {_CROWD * processors()} here. "
+            f"Got {workers!s:.80}: more would only take memory."
+        )
     require(("matplotlib", "jinja2", "statsmodels"), "report", "phasegrad reproduce")
     from phasegrad.report import write_report
 
@@ -55,12 +66,9 @@ def reproduce(
         tally = progress.tally
         kept = "Nothing was finished" if tally is None else f"{tally.pieces_done} of {tally.pieces} pieces are kept"
         typer.echo(f"Stopped. {kept}; the same command goes on from there.", err=True)
-        raise typer.Exit(130) from None
+        raise typer.Exit(STOPPED) from None
     except reproduction.PieceError as error:
-        for note in error.__notes__:
-            typer.echo(note, err=True)
-        typer.echo(f"Error: {printable(error)}", err=True)
-        raise typer.Exit(1) from None
+        raise failed(error) from None
     Console().print(verdict_tables(found))
     page = out.absolute() / "index.html"
     typer.echo(f"Wrote {printable(page)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +11,7 @@ from rich.console import Console
 
 import phasegrad
 from phasegrad._validation import choice, counted
+from phasegrad.cli.signals import STOPPED
 from phasegrad.cli.words import check_places, learn_words, progress_bar, put, put_json, seed_list, tables, whole_numbers
 
 #: Options that only one of the two methods has, and options that belong to one task.
@@ -19,6 +20,10 @@ _CLASSIFIER_ONLY = ("plot", "shifts")
 _OF_TASK = {"vowels": "vowels", "scale_by": "vowels", "shifts": "digits"}
 #: What says where results go and which runs there are, and is no setting of a run.
 _AROUND = ("task", "seeds", "method", "save", "json", "plot")
+#: Gradients without a nudge.
+_WITHOUT_NUDGE = ("adjoint", "finite_difference")
+_MOST_EPOCHS = 1_000_000_000
+_WIDEST_LAYER = 100_000
 
 _Task = Annotated[
     str, typer.Argument(help="What to learn: vowels, fm, xor; or digits, iris, wine, breast_cancer, as classifier.")
@@ -45,19 +50,29 @@ _Init = Annotated[
         "outputs-negative, multi-start or multi-start-signed."
     ),
 ]
-_Epochs = Annotated[int | None, typer.Option(min=0, help="Epochs to train (default: 200; classifier 100).")]
-_Rate = Annotated[
-    float | None, typer.Option(help="Rate of what has none of its own (default: 0.001; classifier 0.005).")
+_Epochs = Annotated[
+    int | None, typer.Option(min=0, max=_MOST_EPOCHS, help="Epochs to train (default: 200; classifier 100).")
 ]
-_Beta = Annotated[float | None, typer.Option(help="Strength of the nudge (default: 0.1; classifier 0.001).")]
+_Rate = Annotated[
+    float | None,
+    typer.Option(min=0, max=1e6, help="Rate of what has none of its own (default: 0.001; classifier 0.005)."),
+]
+_Beta = Annotated[
+    float | None, typer.Option(min=1e-9, max=1e3, help="Strength of the nudge (default: 0.1; classifier 0.001).")
+]
 _Margin = Annotated[
-    float | None, typer.Option(help="Paper: targets are -margin for the right output, +margin for the others (0.2).")
+    float | None,
+    typer.Option(
+        min=1e-9, max=4, help="Paper: targets are -margin for the right output, +margin for the others (0.2)."
+    ),
 ]
 _Decision = Annotated[str | None, typer.Option(help="Paper: cosine (default) or nearest (what the cost asks for).")]
 _Gradient = Annotated[
     str | None, typer.Option(help="two_phase (default), centred (classifier), adjoint or finite_difference.")
 ]
-_Every = Annotated[int | None, typer.Option(min=1, help="Paper: score the test part every so many epochs (20).")]
+_Every = Annotated[
+    int | None, typer.Option(min=1, max=_MOST_EPOCHS, help="Paper: score the test part every so many epochs (20).")
+]
 _Scale = Annotated[str | None, typer.Option(help="Scale vowels by the train part (default) or, historical, all rows.")]
 _Save = Annotated[Path | None, typer.Option(help="Write the model here; of many seeds the best on its training part.")]
 _Json = Annotated[Path | None, typer.Option(help="Also write every run to this JSON file; - is standard output.")]
@@ -103,28 +118,21 @@ def train(
     choice("task", task, CLASSIFIER_TASKS, "phasegrad train")
     numbers = seed_list(seeds)
     by_classifier = task not in TASKS if method is None else method == "classifier"
-    _check_options(task, method, by_classifier, given, only=task not in TASKS)
+    _check_options(task, method, by_classifier, given, TASKS)
     load = {name: given.pop(name) for name in _OF_TASK if name in given}
     if "vowels" in load:
         load["vowels"] = load["vowels"].split(",")
-    options = {name: value for name, value in given.items() if name not in _AROUND}
-    if "learn" in options:
-        options["learn"] = learn_words(options["learn"])
-        if isinstance(options["learn"], dict) and "learning_rate" in options:
-            raise ValueError("--learning-rate has no effect where --learn gives every rate. Leave one of them out.")
-    if "hidden" in options:
-        layers = whole_numbers("hidden", options["hidden"])
-        options["hidden"] = layers[0] if len(layers) == 1 else tuple(layers)
+    options = _settings({name: value for name, value in given.items() if name not in _AROUND})
     places = {"save": save, "json": json, "plot": plot}
     (_train_classifiers if by_classifier else _train_as_published)(task, numbers, load, options, places)
 
 
 def _check_options(
-    task: str, method: str | None, by_classifier: bool, options: Mapping[str, Any], *, only: bool
+    task: str, method: str | None, by_classifier: bool, options: Mapping[str, Any], published: Sequence[str]
 ) -> None:
     """Refuse options that would have no effect."""
     if method not in (None, "paper", "classifier"):
-        raise ValueError(f"--method must be paper or classifier. Got {method!r}.")
+        raise ValueError(f"--method must be paper or classifier. Got {method!r:.80}.")
     used, other = ("classifier", "paper") if by_classifier else ("paper", "classifier")
     for name in options:
         word = "--" + name.replace("_", "-")
@@ -132,9 +140,31 @@ def _check_options(
             raise ValueError(f"{word} is for the task {_OF_TASK[name]}. Leave it out for {task}.")
         if name in (_PAPER_ONLY if by_classifier else _CLASSIFIER_ONLY):
             others = (
-                f", and {task} has no other. Leave it out." if only else f". Leave it out, or add --method {other}."
+                f". Leave it out, or add --method {other}."
+                if task in published
+                else f", and {task} has no other. Leave it out."
             )
             raise ValueError(f"{word} has no effect with --method {used}{others}")
+    if method == "paper" and task not in published:
+        raise ValueError(f"--method paper is for the tasks {', '.join(published)}. Leave it out for {task}.")
+    if "beta" in options and options.get("gradient") in _WITHOUT_NUDGE:
+        raise ValueError(
+            f"--beta has no effect with --gradient {options['gradient']}, which does not nudge. Leave it out."
+        )
+
+
+def _settings(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a run with words for lists as lists."""
+    if "learn" in options:
+        options["learn"] = learn_words(options["learn"])
+        if isinstance(options["learn"], dict) and "learning_rate" in options:
+            raise ValueError("--learning-rate has no effect where --learn gives every rate. Leave one of them out.")
+    if "hidden" in options:
+        layers = whole_numbers("hidden", options["hidden"])
+        if max(layers) > _WIDEST_LAYER:
+            raise ValueError(f"--hidden must be at most {_WIDEST_LAYER} oscillators in a layer. Got {max(layers)}.")
+        options["hidden"] = layers[0] if len(layers) == 1 else tuple(layers)
+    return options
 
 
 def _train_as_published(
@@ -147,7 +177,7 @@ def _train_as_published(
     objectives = {"cosine": phasegrad.PaperPair, "nearest": phasegrad.NearestTarget}
     decision, hidden = options.pop("decision", "cosine"), options.pop("hidden", 5)
     if decision not in objectives:
-        raise ValueError(f"--decision must be cosine or nearest. Got {decision!r}.")
+        raise ValueError(f"--decision must be cosine or nearest. Got {decision!r:.80}.")
     if not isinstance(hidden, int):
         raise ValueError(f"--hidden must be one number with --method paper. Got {hidden}.")
     runs = Runs.plan(task, seeds, hidden, options.pop("init", "random"), **load)
@@ -165,7 +195,7 @@ def _train_as_published(
             result = phasegrad.train(runs.networks, runs.data, plan, seed=seeds, progress=show)
     except KeyboardInterrupt:
         typer.echo("Stopped before the first epoch; nothing was written.", err=True)
-        raise typer.Exit(130) from None
+        raise typer.Exit(STOPPED) from None
     tables(places["json"]).print(training_table(seeds, result))
     best = runs.best(result)
     put(places["save"], lambda place: runs.save(place, result, best), f" (seed {seeds[best]})", json=places["json"])
@@ -173,7 +203,7 @@ def _train_as_published(
     if result.interrupted:
         words = f"Stopped after epoch {result.state.epoch} of {plan.epochs}; everything above is of that epoch."
         typer.echo(words, err=True)
-        raise typer.Exit(130)
+        raise typer.Exit(STOPPED)
 
 
 def _train_classifiers(
@@ -196,7 +226,7 @@ def _train_classifiers(
         pass
     if not runs:
         typer.echo("Stopped before the first epoch; nothing was written.", err=True)
-        raise typer.Exit(130)
+        raise typer.Exit(STOPPED)
     tables(places["json"]).print(classifier_table(runs))
     best = max(runs, key=lambda run: run.classifier.history_.train_accuracy[-1])
     put(places["save"], best.save, f" (seed {best.seed})", json=places["json"])
@@ -205,7 +235,7 @@ def _train_classifiers(
     if len(runs) < len(seeds) or runs[-1].interrupted:
         last = f"the last of them for {counted(runs[-1].classifier.n_iter_, 'epoch')}"
         typer.echo(f"Stopped after {len(runs)} of {many}, {last}; all above is of these.", err=True)
-        raise typer.Exit(130)
+        raise typer.Exit(STOPPED)
 
 
 def predict(

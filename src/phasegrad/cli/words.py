@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,41 +14,86 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from phasegrad._files import check_place, is_standard_output, json_text, printable, write_json
 
+#: Seeds are trained side by side, each with a network and data of its own in memory.
+MOST_SEEDS = 100_000
+#: The largest that every generator of random numbers takes, scikit-learn's too.
+LARGEST_SEED = 2**32 - 1
+_OF_PLAN = "The plan"  # names a parameter that the network does not have
+_PARAMETER = re.compile(r"The '(\w+)(\[[^]]*\])?' (?:parameter )?of [^.]*? (?=must )")
+
 Json = Annotated[Path | None, typer.Option(help="Also write every figure to this JSON file; - is standard output.")]
 _DASH = Path("-")
+
+
+def check_words(ctx: Any, given: Mapping[str, Any], order: Iterable[Any]) -> None:
+    """Refuse options without a value, and options given twice, of which one would have no effect."""
+    seen: set[str] = set()
+    for param in order:
+        word, value = _word_of(param), given.get(param.name)
+        if isinstance(value, str) and not value.strip():
+            ctx.fail(f"{word} has no value. Give one, or leave it out.")
+        if word in seen:
+            ctx.fail(f"{word} was given twice. Give it once.")
+        seen.add(word)
+
+
+def with_words_of(params: Iterable[Any], message: str) -> str:
+    """Return a message about a parameter as one about the option or argument of that name, where there is one."""
+    found = _PARAMETER.match(message)
+    words = {param.name: _word_of(param) for param in params}
+    if "learn" in words and message.startswith(_OF_PLAN):  # which has them from there
+        return f"{words['learn']}{message.removeprefix(_OF_PLAN)}"
+    if found is None or found[1] not in words:
+        return message
+    return f"{words[found[1]]} {message[found.end() :]}"
+
+
+def _word_of(param: Any) -> str:
+    """Return how an option or an argument is called on the command line."""
+    word = str(param.opts[0])
+    return word if word.startswith("-") else word.upper()
 
 
 def seed_list(text: str) -> list[int]:
     """Return the seeds of 3, of 0,2,5 or of 0:100."""
     try:
-        if ":" in text:
-            first, last = (int(part) for part in text.split(":"))
-            numbers = list(range(first, last))
+        first, colon, last = text.partition(":")
+        if colon:
+            numbers = list(range(int(first), min(int(last), int(first) + MOST_SEEDS + 1)))
         else:
             numbers = [int(word) for word in text.split(",") if word.strip()]
     except ValueError:
         numbers = []
-    if not numbers or min(numbers) < 0:
-        raise ValueError(f"--seeds must be a seed (3), a list (0,2,5) or a range (0:100), none below 0. Got {text!r}.")
+    if not numbers or min(numbers) < 0 or max(numbers) > LARGEST_SEED:
+        raise ValueError(
+            "--seeds must be a seed (3), a list (0,2,5) or a range (0:100), none below 0 or above "
+            f"{LARGEST_SEED}. Got {text!r:.80}."
+        )
+    if len(numbers) > MOST_SEEDS:
+        raise ValueError(f"--seeds must be at most {MOST_SEEDS} seeds. Train a part of {text!r:.80} at a time.")
     if len(set(numbers)) != len(numbers):
-        raise ValueError(f"--seeds names a seed twice. Got {text!r}.")
+        raise ValueError(f"--seeds names a seed twice. Got {text!r:.80}.")
     return numbers
 
 
 def whole_numbers(name: str, text: str) -> list[int]:
     """Return the whole numbers of a list such as 6,10,50."""
     try:
-        return [int(word) for word in text.split(",") if word.strip()]
+        numbers = [int(word) for word in text.split(",") if word.strip()]
     except ValueError:
-        raise ValueError(
-            f"--{name} must be whole numbers separated by commas, such as 6,10,50. Got {text!r}."
-        ) from None
+        numbers = []
+    if not numbers:
+        raise ValueError(f"--{name} must be whole numbers separated by commas, such as 6,10,50. Got {text!r:.80}.")
+    return numbers
 
 
 def learn_words(text: str) -> dict[str, float] | list[str]:
     """Return the parameters of omega,coupling or, with rates, of omega=0.01,coupling=0.5."""
     words = [word.strip() for word in text.split(",") if word.strip()]
     pairs = [word.partition("=") for word in words]
+    names = [name.strip() for name, _, _ in pairs]
+    if len(set(names)) != len(names):
+        raise ValueError(f"--learn names a parameter twice. Got {text!r:.80}.")
     if words and not any(sign for _, sign, _ in pairs):
         return words
     try:
@@ -57,7 +103,7 @@ def learn_words(text: str) -> dict[str, float] | list[str]:
         pass
     raise ValueError(
         f"--learn must be names of parameters (omega,coupling), or all of them with rates (omega=0.01,coupling=0.5). "
-        f"Got {text!r}."
+        f"Got {text!r:.80}."
     )
 
 
@@ -119,6 +165,14 @@ def _real(path: Path) -> Path:
 def _same(path: Path, other: Path) -> bool:
     """Whether both are one file, under whatever names."""
     return os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)
+
+
+def failed(error: Exception) -> typer.Exit:
+    """Show which piece of work failed, with its traceback, and return the end of the command."""
+    for note in error.__notes__:
+        typer.echo(note, err=True)
+    typer.echo(f"Error: {printable(error)}", err=True)
+    return typer.Exit(1)
 
 
 def progress_bar(words: str) -> Progress:

@@ -16,6 +16,7 @@ import numpy as np
 from numba import njit
 
 from phasegrad.kernels import _program as at
+from phasegrad.kernels._compilation import entrance
 from phasegrad.kernels._elementary import compiled, sine_and_cosine
 from phasegrad.kernels._guard import restart, settle
 from phasegrad.kernels._settling import (
@@ -242,7 +243,7 @@ def find_slopes(rows, program, rule, learned, turned, good):
     return usable
 
 
-@njit(error_model="numpy", nogil=True, cache=True)
+@entrance
 def run_group(rows, program, rule, table, bounds, learned, turned, samples, paces, phases, tallies):
     """Run one group through as many epochs as ``paces`` has, each at its pace; ``tallies`` receives the sums.
 

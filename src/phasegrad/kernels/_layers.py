@@ -8,8 +8,7 @@ A lane that is done, or cannot go on, is masked: no sample's result depends on t
 
 from __future__ import annotations
 
-from numba import njit
-
+from phasegrad.kernels._compilation import entrance
 from phasegrad.kernels._elementary import compiled, rough_angle
 from phasegrad.kernels._nudge import FREE, GIVEN, nudge_places, open_nudge, turn_nudge
 from phasegrad.kernels._tile import (
@@ -57,8 +56,6 @@ from phasegrad.kernels._vector import (
 
 #: What becomes of a sample: it goes on, has settled, or has left the ground on which plain Newton is safe.
 GOES_ON, SETTLED, ASTRAY = range(3)
-
-entrance = njit(error_model="numpy", nogil=True, cache=True)
 
 
 @compiled

@@ -4,13 +4,12 @@ Several right-hand sides are not walked together: the gathers are bound by memor
 measured to take eight times as long as one.
 """
 
-import numba
 import numpy as np
 
-compiled = numba.njit(cache=True, error_model="numpy", nogil=True)
+from phasegrad.kernels._compilation import entrance
 
 
-@compiled
+@entrance
 def apply(indptr, indices, data, direction, image):
     """Set image = A direction and return direction . image."""
     product = 0.0
@@ -23,7 +22,7 @@ def apply(indptr, indices, data, direction, image):
     return product
 
 
-@compiled
+@entrance
 def advance(length, solution, left, direction, image):
     """Take a step along the direction and return |left|^2 after it."""
     square = 0.0
@@ -34,7 +33,7 @@ def advance(length, solution, left, direction, image):
     return square
 
 
-@compiled
+@entrance
 def precondition(inverse, left, image):
     """Set image = D^-1 left and return left . image."""
     product = 0.0
@@ -44,14 +43,14 @@ def precondition(inverse, left, image):
     return product
 
 
-@compiled
+@entrance
 def turn(share, direction, conditioned):
     """Set direction = conditioned + share * direction."""
     for i in range(direction.size):
         direction[i] = conditioned[i] + share * direction[i]
 
 
-@compiled
+@entrance
 def lower_solve(indptr, indices, data, inverse, right, solution):
     """Solve (D + L) x = b by forward substitution, L the part left of the diagonal; rows are sorted."""
     for i in range(indptr.size - 1):
@@ -64,7 +63,7 @@ def lower_solve(indptr, indices, data, inverse, right, solution):
         solution[i] = total * inverse[i]
 
 
-@compiled
+@entrance
 def upper_solve(indptr, indices, data, inverse, right, solution):
     """Solve (D + L)^T x = b by backward substitution in a symmetric matrix."""
     size = indptr.size - 1
@@ -79,7 +78,7 @@ def upper_solve(indptr, indices, data, inverse, right, solution):
         solution[i] = total * inverse[i]
 
 
-@compiled
+@entrance
 def apply_between(indptr, indices, data, diagonal, inverse, direction, turned, image):
     """Apply (D + L)^-1 A (D + L)^-T by two half sweeps and return direction . image.
 
@@ -100,7 +99,7 @@ def apply_between(indptr, indices, data, diagonal, inverse, direction, turned, i
     return product
 
 
-@compiled
+@entrance
 def advance_between(length, solution, left, turned, image, diagonal):
     """Take a step of the transformed system; return left . D left and |D left|^2 after it."""
     product, square = 0.0, 0.0
@@ -113,14 +112,14 @@ def advance_between(length, solution, left, turned, image, diagonal):
     return product, square
 
 
-@compiled
+@entrance
 def turn_between(share, direction, left, diagonal):
     """Set direction = D left + share * direction."""
     for i in range(direction.size):
         direction[i] = diagonal[i] * left[i] + share * direction[i]
 
 
-@compiled
+@entrance
 def tree_depth(order, predecessors):
     """Return the largest number of steps from the root in a tree given in the order it was searched."""
     depth = np.zeros(predecessors.size, dtype=np.int32)

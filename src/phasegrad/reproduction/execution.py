@@ -20,12 +20,13 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from types import FrameType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import threadpoolctl
 
 from phasegrad.studies import Piece
 
+_STOPS = (signal.SIGINT, signal.SIGTERM)
 _THREAD_COUNTS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -86,26 +87,29 @@ def _heeding_interrupts(*, at_once: bool = True) -> Iterator[None]:
     """Raise KeyboardInterrupt at the end if there was a Ctrl-C, whatever became of it inside.
 
     Training answers Ctrl-C with what it has so far, which is not the result of the piece. With ``at_once`` False
-    nothing inside notices it.
+    nothing inside notices it. SIGTERM is heeded likewise where the process has an answer to it.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.getsignal(signal.SIGINT)
-    interrupted = False
+    before: dict[int, Callable[[int, FrameType | None], Any]]
+    before = {number: handler for number in _STOPS if callable(handler := signal.getsignal(number))}
+    noted: list[int] = []
 
     def note(number: int, frame: FrameType | None) -> None:
-        nonlocal interrupted
-        interrupted = True
-        if at_once and callable(before):
-            before(number, frame)
+        noted.append(number)
+        if at_once:
+            before[number](number, frame)
 
-    signal.signal(signal.SIGINT, note)
+    for number in before:
+        signal.signal(number, note)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
-        if interrupted:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if noted:
+            before[noted[0]](noted[0], None)
             raise KeyboardInterrupt
 
 
@@ -130,12 +134,12 @@ def _in_processes(pieces: Sequence[Piece], workers: int) -> Generator[tuple[Piec
 
 @contextmanager
 def _holding_interrupts() -> Iterator[None]:
-    """Put Ctrl-C off until the end. Processes started inside never see it: they inherit that it is blocked."""
+    """Put signals to stop off until the end. Processes started inside never see them: they inherit the blocking."""
     with _heeding_interrupts(at_once=False):
         if not hasattr(signal, "pthread_sigmask"):
             yield
             return
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
         try:
             yield
         finally:
@@ -155,8 +159,9 @@ def _answer_of(future: Future[Answer]) -> Answer:
 
 
 def _prepare_worker(pipe: Connection) -> None:
-    """Leave Ctrl-C to the parent, use one thread, and end when the parent closes the pipe or dies."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Leave signals to stop to the parent, use one thread, and end when the parent closes the pipe or dies."""
+    for number in _STOPS:
+        signal.signal(number, signal.SIG_IGN)
     os.environ.update(dict.fromkeys(_THREAD_COUNTS, "1"))  # for libraries that are loaded later
     threading.Thread(target=_end_with, args=(pipe,), daemon=True).start()
 

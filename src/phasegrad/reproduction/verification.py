@@ -13,6 +13,7 @@ from typing import Any
 from phasegrad._validation import whole_number
 from phasegrad.reproduction.execution import compute
 from phasegrad.reproduction.result import Reproduction
+from phasegrad.reproduction.run import PieceError
 from phasegrad.studies import SIZES, Judgement, Piece, verification_studies
 
 _ABOUT_THE_PAPER = ("identity-residuals",)  # judges the published table, whatever comes out here
@@ -79,7 +80,9 @@ def verify(
                 progress(piece)
             answer = compute(piece)
             if answer.error:
-                raise RuntimeError(f"The piece {piece.title!r} failed: {answer.error}.\n{answer.trace}")
+                error = PieceError(f"The piece {piece.title!r} failed: {answer.error}.")
+                error.add_note(f"{piece.title}: {answer.trace}")
+                raise error
             results[name] = json.loads(answer.text)
         outcomes[study.name] = study.assess(results, seeds)
     return Verification(Reproduction(chosen, outcomes, seeds))

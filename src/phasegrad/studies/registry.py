@@ -30,8 +30,13 @@ def choose(names: Sequence[str] = ()) -> tuple[Study, ...]:
 
 
 def verification_studies(sizes: Sequence[int] = identity.SIZES) -> tuple[Study, ...]:
-    """Return the studies of sections 3 to 5 and 7, on networks of these sizes, at least 3 oscillators each."""
+    """Return the studies of sections 3 to 5 and 7, on networks of these sizes, 4 to 2000 oscillators each."""
     if not sizes:
         raise ValueError("The 'sizes' parameter of verify must name at least one network size.")
     chosen = [whole_number("sizes", n, identity.SMALLEST, "verify") for n in sizes]
+    if max(chosen) > identity.LARGEST or len(set(chosen)) != len(chosen):
+        raise ValueError(
+            f"The 'sizes' parameter of verify must be different numbers, {identity.LARGEST} at most. "
+            f"Got {', '.join(map(str, chosen)):.80}."
+        )
     return identity.study(chosen), asymmetry.STUDY, finite_beta.STUDY
