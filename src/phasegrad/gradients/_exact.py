@@ -10,7 +10,7 @@ Its error is measured: the state is moved by what the force left on it, and the 
 d = L^-1 (F + rounding); there the same equations are solved for the change of lambda, with the rounding of their own
 products beside what is left of them; and the gradient that comes out is compared. Where the Laplacian is nearly
 singular, or strengths span many decades, both steps are long. Signs of rounding are not known: one probe has all of
-them alike, the worst there is where no weight of the Laplacian is negative, a second one mixes them.
+them alike, which is the worst where no weight of the Laplacian is negative; where one is, a second probe mixes them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def exact_slopes(question: Question) -> Exact:
     """Return the adjoint gradient of a flat batch with its error, a part of the batch at a time.
 
     Costs one solve per sample and, for the error, a few more with the same factors; on a sparse network two solves to
-    two digits, about a third of the first.
+    two digits, which together cost less than one more to rounding.
     """
     parts = [_exact_part(question.take(np.arange(part.start, part.stop))) for part in Responses.parts(question.system)]
     if not parts:
@@ -106,7 +106,7 @@ def _exact_part(question: Question) -> Exact:
     values = local_products(question, question.phases, response)
     errors = {name: np.zeros((question.system.batch, 1)) for name in question.wrt}
     force, rounding = question.system.force(question.phases)[:, free], force_rounding(question)[:, free]
-    for signs in _signs(free.size)[: 1 if solver.sparse else 2]:
+    for signs in _signs(free.size)[: 1 if solver.sparse or _is_attractive(question) else 2]:
         shift, _ = solver.solve(force + signs * rounding, accuracy=_ROUGHLY)
         far = ~(np.max(np.abs(shift), axis=1, initial=0.0) <= _FAR)
         shift[far] = 0.0
@@ -128,12 +128,37 @@ def _moved(question: Question, solver: Responses, response: Array, shift: Array,
     free = question.network.graph.free
     phases, other = question.phases.copy(), response.copy()
     phases[:, free] += shift
-    slope = question.slope(phases)[:, free]
-    product, size = solver.transposed_product(phases, response[:, free])
-    left = slope - product + signs * _ROUNDINGS * _EPS * (size + np.abs(slope))
-    change, _ = solver.solve(left, transposed=True, accuracy=_ROUGHLY)
+    slope = question.slope(phases)
+    product, size = _transposed_product(question, phases, response)
+    left = slope - product
+    left[:, free] += signs * _ROUNDINGS * _EPS * (size + np.abs(slope))[:, free]
+    change, _ = solver.solve(left[:, free], transposed=True, accuracy=_ROUGHLY)
     other[:, free] += change
     return local_products(question, phases, other)
+
+
+def _transposed_product(question: Question, phases: Array, vector: Array) -> tuple[Array, Array]:
+    """Return L^T x over all oscillators, (B, N), at any phases, and |L|^T |x|, which its rounding is a share of."""
+    graph, system = question.network.graph, question.system
+    product, size = np.zeros((2, *vector.shape))
+    for forward, backward, diagonal in (term.stiffness(graph, system.values, phases) for term in system.terms):
+        if forward is not None and backward is not None:
+            on_first, on_second = (w * np.take(vector, end, axis=1) for w, end in
+                                   ((forward, graph.first), (backward, graph.second)))  # fmt: skip
+            across, both = on_first - on_second, np.abs(on_first) + np.abs(on_second)
+            product += graph.at_ends(across, -across)
+            size += graph.at_ends(both, both)
+        if diagonal is not None:
+            product += diagonal * vector
+            size += np.abs(diagonal * vector)
+    return product, size
+
+
+def _is_attractive(question: Question) -> bool:
+    """Return whether no weight of the Laplacian is negative."""
+    graph, system = question.network.graph, question.system
+    weights = (term.stiffness(graph, system.values, question.phases) for term in system.terms)
+    return all(part is None or float(np.min(part, initial=0.0)) >= 0 for each in weights for part in each)
 
 
 def _signs(size: int) -> tuple[FloatArray, FloatArray]:
