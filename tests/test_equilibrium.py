@@ -215,17 +215,24 @@ class TestGauge:
         slack = 1e-14 * (1 + abs(constant)) * 10 / min(1.0, float(first.smallest_eigenvalue))
         np.testing.assert_allclose(pg.find_equilibrium(shifted).phases, first.phases, atol=slack)
 
-    @given(networks(kinds=("plain", "driven")), st.data())
+    @given(networks(kinds=("plain", "driven", "non-reciprocal")), st.data())
     def test_another_reference_gives_the_same_phase_differences(self, network, data):
         others = [node for node in range(network.size) if node not in network.outputs]
         reference = data.draw(st.sampled_from(others))
         inputs = inputs_for(network, (), 1)
         first = pg.find_equilibrium(network, inputs, eigenvalue=True)
-        second = pg.find_equilibrium(network.replace(reference=reference), inputs)
+        second = pg.find_equilibrium(network.replace(reference=reference), inputs, eigenvalue=True)
         assert second.phases[reference] == 0.0
         turned = second.phases - second.phases[network.reference]
-        np.testing.assert_allclose(turned, first.phases, atol=1e-11 / min(1.0, float(first.smallest_eigenvalue)))
+        slack = 1e-11 / min(1.0, float(first.smallest_eigenvalue))
+        np.testing.assert_allclose(turned, first.phases, atol=slack)
         assert first.largest_angle == pytest.approx(second.largest_angle, abs=1e-9)
+        assert first.drift == pytest.approx(second.drift, abs=100 * slack)
+        if not network.reciprocal:
+            # The spectrum is that of all oscillators but for the common turn; a grounded one depends on the reference.
+            assert first.smallest_eigenvalue == pytest.approx(second.smallest_eigenvalue, rel=1e-8)
+        else:
+            assert first.drift == 0
 
     @given(networks(), st.integers(0, 2**31))
     def test_relabelling_the_oscillators_relabels_the_result(self, network, seed):
@@ -255,13 +262,42 @@ class TestGauge:
                 np.testing.assert_allclose(after[name][order], before[name], atol=100 * slack, err_msg=name)
         assert after.cost == pytest.approx(before.cost, abs=100 * slack)
 
-    def test_holding_the_reference_takes_no_torque_unless_nudged_or_non_reciprocal(self):
+    def test_a_network_that_is_not_reciprocal_finds_its_own_frequency(self):
+        """Two oscillators: 20 sin d - 5 = 5 - 0.01 sin d, so that sin d = 10 / 20.01, and both turn at 20 sin d - 5."""
+        network = pg.Network([[0, 1]], [20.0], [0.0, 10.0], coupling_reverse=[0.01])
+        found = pg.find_equilibrium(network, eigenvalue=True)
+        assert found.stable
+        assert found.phases[1] == pytest.approx(np.arcsin(10 / 20.01), abs=1e-14)
+        assert found.drift == pytest.approx(200 / 20.01 - 5, abs=1e-12)
+        assert found.smallest_eigenvalue == pytest.approx(20.01 * np.cos(found.phases[1]), rel=1e-13)
+        assert pg.find_equilibrium(network.replace(grounded=True)).status == pg.Status.CANNOT_LOCK
+        assert pg.find_equilibrium(network.replace(omega=[0.0, 20.02])).status == pg.Status.CANNOT_LOCK
+        assert pg.find_equilibrium(network.replace(omega=[0.0, 20.0])).stable
+
+    @given(networks(kinds=("non-reciprocal",)), st.integers(0, 2**31))
+    def test_the_dynamics_without_any_frame_turn_at_the_common_frequency(self, network, seed):
+        """Every oscillator free: integrated from nearby, all end at one speed, the mean frequency plus the drift."""
+        found = pg.find_equilibrium(network, eigenvalue=True)
+        matrix = pg.to_matrix(network)
+
+        def speed(_, phases):
+            angles = phases[None, :] - phases[:, None]
+            return network.omega + np.sum(matrix * network.interaction.value(angles), axis=1)
+
+        start = found.phases + 0.01 * np.random.default_rng(seed).standard_normal(network.size)
+        time = 30 / float(found.smallest_eigenvalue)
+        end = solve_ivp(speed, (0, time), start, rtol=1e-9, atol=1e-9, method="LSODA").y[:, -1]
+        np.testing.assert_allclose(end - end[network.reference], found.phases, atol=1e-6)
+        np.testing.assert_allclose(speed(0, end), network.omega.mean() + found.drift, atol=1e-6)
+
+    def test_holding_the_reference_takes_no_torque_unless_nudged_or_grounded(self):
         free = make_network(8, 2)
         assert pg.find_equilibrium(free).reference_torque <= 1e-14
         nudge = pg.Nudge(pg.PhaseTargets(), [1.0, 1.0], 0.5)
         assert pg.find_equilibrium(free, nudge=nudge).reference_torque > 1e-3
         one_sided = make_network(8, 2, kind="non-reciprocal")
-        assert pg.find_equilibrium(one_sided).reference_torque > 1e-6
+        assert pg.find_equilibrium(one_sided).reference_torque == 0
+        assert pg.find_equilibrium(one_sided.replace(grounded=True)).reference_torque > 1e-6
 
 
 class TestStatus:

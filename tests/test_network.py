@@ -115,10 +115,24 @@ def test_an_edge_of_strength_zero_connects_nothing():
         pg.Network(PATH, [1.0, 0.0], np.zeros(3), signed=True)
 
 
-def test_an_oscillator_that_nothing_acts_on_is_refused():
-    # 1 acts on 0 and on 2, but nothing acts on 1, so the reference 0 cannot fix its phase.
-    with pytest.raises(ValueError, match="disconnected"):
-        pg.Network(PATH, [1.0, 0.0], np.zeros(3), coupling_reverse=[0.0, 1.0])
+def test_one_oscillator_may_lead_all_others_but_two_may_not():
+    # 1 acts on 0 and on 2, and nothing acts on 1: the others turn at its frequency, whichever is the reference.
+    for reference in range(3):
+        led = pg.Network(PATH, [1.0, 0.0], [0.1, 0.3, 0.2], coupling_reverse=[0.0, 1.0], reference=reference)
+        found = pg.find_equilibrium(led)
+        assert found.stable
+        assert found.drift + led.omega.mean() == pytest.approx(0.3, abs=1e-12)
+    # 0 and 2 act on 1 and nothing acts on them: two frequencies that nothing brings together.
+    with pytest.raises(ValueError, match=r"disconnected.*not every part is reached from any one oscillator"):
+        pg.Network(PATH, [0.0, 1.0], np.zeros(3), coupling_reverse=[1.0, 0.0])
+
+
+def test_a_grounded_reference_must_act_on_all_others():
+    # 1 acts on 0 and on 2, but nothing acts on 1, so the reference 0, held by force, cannot fix its phase.
+    with pytest.raises(ValueError, match=r"disconnected.*not every part is reached from the reference"):
+        pg.Network(PATH, [1.0, 0.0], np.zeros(3), coupling_reverse=[0.0, 1.0], grounded=True)
+    with pytest.raises(TypeError, match=r"'grounded' parameter of Network must be True or False\. Got 1"):
+        pg.Network(PATH, 1.0, np.zeros(3), grounded=1)
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from phasegrad.training import Training
 FORMAT = "phasegrad model"
 VERSION = 2
 
-_PLAIN = ("inputs", "outputs", "reference", "input_mode", "input_scale", "signed")
+_PLAIN = ("inputs", "outputs", "reference", "grounded", "input_mode", "input_scale", "signed")
 _OBJECTIVES: dict[str, type[Cost]] = {**CLASS_OBJECTIVES, "PhaseTargets": PhaseTargets}
 
 
@@ -236,7 +236,8 @@ def _model(header: dict[str, Any], content: dict[str, Any]) -> Model:
     parameters = {name.removeprefix(start): each for name, each in content.items() if name.startswith(start)}
     kind = header["interaction"]["kind"]
     interaction = Sine() if kind == "Sine" else OddSeries(tuple(header["interaction"]["coefficients"]))
-    settings = {name: header["network"][name] for name in _PLAIN}
+    # Files of version 0.2 know no grounded networks.
+    settings = {name: {"grounded": False, **header["network"]}[name] for name in _PLAIN}
     network = Network(content["edges"], interaction=interaction, labels=header["labels"], **parameters, **settings)
     objective = dict(header["objective"])
     scalings = {

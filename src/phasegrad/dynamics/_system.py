@@ -7,6 +7,15 @@ outputs,
 
 The Laplacian is minus the Jacobian, L = -dF/dtheta, over the oscillators that move: the reduced Laplacian of
 a graph with the terms' edge weights, plus what terms and nudge put on the diagonal.
+
+Without reciprocity the forces do not sum to zero, and a locked network turns at a common frequency of its own, F_i =
+Omega for every i. Where nothing ties it to the frame that frequency is an unknown; counting every force from that on
+the reference eliminates it,
+
+    F_i - F_r = 0,      L_ij - L_rj,      i, j other than the reference r
+
+and what comes out does not depend on which oscillator is the reference. The reaction of a nudge, whose cost is one of
+phases counted from the reference, acts on the reference.
 """
 
 from __future__ import annotations
@@ -127,6 +136,11 @@ class System:
         return all(term.symmetric for term in self.terms)
 
     @property
+    def drifts(self) -> bool:
+        """Whether the network turns at a common frequency of its own, which is part of the solution."""
+        return self.graph.pinned and not self.graph.grounded and not self.reciprocal
+
+    @property
     def has_energy(self) -> bool:
         """Whether the force is minus the gradient of a real energy."""
         return self.reciprocal and not self.is_complex
@@ -226,17 +240,52 @@ class System:
         return phases
 
     def force(self, phases: Array) -> Array:
-        """Return the force on every oscillator, (B, N); on a held one it is what the holder must balance."""
-        total = sum(term.force(self.graph, self.values, phases) for term in self.terms)
+        """Return the force on every oscillator, (B, N); on a held one it is what the holder must balance.
+
+        Where the network drifts forces are counted from that on the reference, as in the frame that turns with it.
+        """
+        total = np.asarray(sum(term.force(self.graph, self.values, phases) for term in self.terms))
         if self.pull is not None:
             total = np.array(total, dtype=phases.dtype)
-            total[:, self.pull.nodes] += self.pull.force(phases)
-        return np.asarray(total)
+            pull = self.pull.force(phases)
+            total[:, self.pull.nodes] += pull
+            if self.drifts:
+                total[:, self.graph.reference] -= np.sum(pull, axis=1)
+        return total - total[:, [self.graph.reference]] if self.drifts else total
+
+    def drift(self, phases: Array) -> Array:
+        """Return the common frequency, (B,), at which the reference turns in the frame of the mean frequency."""
+        if not self.drifts:
+            return np.zeros(phases.shape[0])
+        total = np.asarray(sum(term.force(self.graph, self.values, phases) for term in self.terms))
+        return np.asarray(total[:, self.graph.reference])
+
+    def reacting(self, pulls: Array) -> Array:
+        """Return small forces on the oscillators that move, (B, n) or (B, n, k), with their reaction counted in."""
+        return pulls + np.sum(pulls, axis=1, keepdims=True) if self.drifts else pulls
+
+    def spread(self, response: Array) -> Array:
+        """Return an adjoint response (B, n) over all oscillators, (B, N).
+
+        Held ones have none; a reference that runs free has minus the sum of all others.
+        """
+        whole = np.zeros((response.shape[0], self.graph.size), dtype=response.dtype)
+        whole[:, self.graph.free] = response
+        if self.drifts:
+            whole[:, self.graph.reference] = -np.sum(response, axis=1)
+        return whole
 
     def energy(self, phases: Array) -> Array:
         """Return the energy of every sample, (B,). Reciprocal coupling only."""
         total = sum(term.energy(self.graph, self.values, phases) for term in self.terms)
         return np.asarray(total if self.pull is None else total + self.pull.energy(phases))
+
+    def gauged(self, shift: Array) -> Array:
+        """Return a phase shift (B, N) in the gauge that stands in for an adjoint response; see `spread`.
+
+        Where the network drifts that one sums to zero, since a constant added to all frequencies changes no phase.
+        """
+        return shift - np.mean(shift, axis=1, keepdims=True) if self.drifts else shift
 
     def laplacian(self, phases: Array, *, floor: float | None = None) -> Array:
         """Return the reduced Laplacian of every sample, (B, n, n), over the n oscillators that move.
@@ -257,6 +306,13 @@ class System:
                 matrix[:, where[:, None], where[None, :]] += curvature
             else:
                 matrix[:, where, where] += np.sum(np.abs(curvature), axis=-1)
+        if self.drifts:
+            neighbours, acting = self.graph.reference_places
+            on_reference = np.zeros((batch, size), dtype=phases.dtype)
+            on_reference[:, neighbours] = -np.concatenate([forward, backward], axis=1)[:, acting]
+            if self.pull is not None:
+                on_reference[:, where] -= np.sum(curvature, axis=1)
+            matrix -= on_reference[:, None, :]
         return matrix
 
     def sparse_laplacian(self, phases: Array, *, floor: float | None = None) -> sparse.csr_array:
@@ -278,7 +334,7 @@ class System:
 
     def locked_out(self) -> BoolArray:
         """Return which samples provably have no equilibrium, (B,); see `locking_excess`."""
-        if not (np.abs(self.drive) > self.capacity).any():
+        if not self.drifts and not (np.abs(self.drive) > self.capacity).any():
             return np.zeros(self.batch, dtype=bool)
         return np.any(self.locking_excess() > 0, axis=1)
 
@@ -286,18 +342,25 @@ class System:
         """Return how far each oscillator's drive exceeds the most that all others can pull it, (B, N).
 
         A positive entry proves that there is no equilibrium. Oscillators for which the test says nothing (held
-        ones without a force balance of their own, nudged ones) have minus infinity.
+        ones without a force balance of their own, nudged ones) have minus infinity. Where the network drifts the
+        common frequency must be within the reach of all of them: the excess is the gap to the farthest.
         """
-        speed = np.abs(self.drive)
-        excess = speed - self.capacity
-        rounding = 1e-12 * (self.capacity + np.max(speed, axis=1, keepdims=True, initial=0.0))
-        excess = np.where(excess > rounding, excess, -np.inf)
-        excess = np.broadcast_to(excess, (self.batch, self.graph.size)).copy()
+        drive, reach = np.broadcast_arrays(self.drive, self.capacity)
+        silent = np.zeros(self.graph.size, dtype=bool)
         if self.pull is not None:
-            excess[:, self.pull.nodes] = -np.inf
-        if self.graph.clamped or not self.reciprocal or self.pull is not None:
-            excess[:, self.graph.held] = -np.inf
-        return excess
+            silent[self.pull.nodes] = True
+        if self.graph.clamped or self.graph.grounded or self.pull is not None:
+            silent[self.graph.held] = True
+        reach = np.where(silent, np.inf, reach)
+        if self.drifts:
+            lowest, highest = drive - reach, drive + reach
+            above = lowest - np.min(highest, axis=1, keepdims=True)
+            excess = np.maximum(above, np.max(lowest, axis=1, keepdims=True) - highest)
+        else:
+            excess = np.abs(drive) - reach
+        rounding = 1e-12 * (self.capacity + np.max(np.abs(drive), axis=1, keepdims=True, initial=0.0))
+        excess = np.where(excess > rounding, excess, -np.inf)
+        return np.broadcast_to(excess, (self.batch, self.graph.size))
 
     def _weights(self, phases: Array, floor: float | None) -> tuple[Array, Array, Array]:
         """Return the weights of the edges in both directions, (B, E), and the diagonal of the Laplacian, (B, N)."""

@@ -1,7 +1,15 @@
 """Equilibria: found, certified, counted, and followed to where they are lost."""
 
 from phasegrad.equilibria._critical import CriticalScale, critical_scale
-from phasegrad.equilibria._equilibrium import Equilibrium, Status, find_equilibrium, random_phases, settle, tolerance_of
+from phasegrad.equilibria._equilibrium import (
+    Equilibrium,
+    Status,
+    find_equilibrium,
+    random_phases,
+    settle,
+    settled,
+    tolerance_of,
+)
 from phasegrad.equilibria._settling import Settling
 from phasegrad.equilibria._states import Equilibria, find_equilibria
 
@@ -16,5 +24,6 @@ __all__ = [
     "find_equilibrium",
     "random_phases",
     "settle",
+    "settled",
     "tolerance_of",
 ]

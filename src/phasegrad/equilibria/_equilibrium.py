@@ -35,6 +35,7 @@ from phasegrad.solvers import (
     Progress,
     Solution,
     Solver,
+    Verdict,
     is_sparse,
     largest_angles,
     on_one_blas_thread,
@@ -51,6 +52,14 @@ class Status(Enum):
     """What became of a sample, in words."""
 
     STABLE = "Converged and stable: every eigenvalue of the reduced Laplacian is positive, disturbances die out."
+    MARGINAL = (
+        "Converged but marginal: the smallest eigenvalue of the reduced Laplacian is zero to within 1e-10 of the "
+        "largest, so that terms of higher order decide. Change a parameter a little, or start somewhere else."
+    )
+    UNPROVED = (
+        "Converged, but neither proved stable nor refuted: the network is too large for a proof, and no direction of "
+        "negative curvature was found. Disturb it with simulated noise, or take a smaller network."
+    )
     UNSTABLE = (
         "Converged but unstable: not every eigenvalue of the reduced Laplacian is positive, "
         "so noise would drive the state away. Start somewhere else."
@@ -60,9 +69,19 @@ class Status(Enum):
         "otherwise try another start, solver='flow' or more steps."
     )
     CANNOT_LOCK = (
-        "Cannot lock: an oscillator's |omega - mean| exceeds its total coupling, so no equilibrium exists. "
+        "Cannot lock: an oscillator's frequency is farther from the common one than all its coupling can pull it, so "
+        "no equilibrium exists. "
         "Strengthen its coupling or bring its frequency nearer to the mean."
     )
+
+
+_CONVERGED = frozenset({Status.STABLE, Status.MARGINAL, Status.UNPROVED, Status.UNSTABLE})
+_VERDICTS = {verdict: Status[verdict.name] for verdict in Verdict}
+
+
+def settled(status: NDArray[np.object_]) -> BoolArray:
+    """Return where the forces vanish, stable or not."""
+    return np.array([each in _CONVERGED for each in status.ravel().tolist()], dtype=bool).reshape(status.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +107,8 @@ class Equilibrium:
     inputs : ndarray, shape (..., n_in), or None
         The inputs it belongs to.
     eigenvalue_error : ndarray, shape (...), or None
-        A bound on the distance from ``smallest_eigenvalue`` to an eigenvalue: rounding, or on a large sparse network
-        what the iteration left.
+        How far the true one may be from it: rounding where it was computed densely; on a large sparse network
+        ``smallest_eigenvalue`` is an upper end, and less this a lower end, of an interval that holds the true one.
     """
 
     phases: Array
@@ -123,7 +142,7 @@ class Equilibrium:
     @property
     def converged(self) -> BoolArray:
         """Where the force vanishes, stable or not, shape (...)."""
-        return np.asarray((self.status == Status.STABLE) | (self.status == Status.UNSTABLE), dtype=bool)
+        return settled(self.status)
 
     @property
     def counts(self) -> dict[Status, int]:
@@ -139,10 +158,23 @@ class Equilibrium:
 
     @cached_property
     def reference_torque(self) -> FloatArray:
-        """The largest torque that holds a held oscillator, shape (...); zero in a free, reciprocal network."""
+        """The largest torque that holds a held oscillator, shape (...); zero where nothing is held by force.
+
+        It takes one under a nudge, at clamped inputs, and in a grounded network whose coupling is not reciprocal.
+        """
         assert self.system is not None
         torque = np.abs(self.system.force(self._flat)[:, self.system.graph.held])
         return frozen_array(np.max(torque, axis=1, initial=0.0).reshape(self.shape))
+
+    @cached_property
+    def drift(self) -> FloatArray:
+        """The common frequency of the locked network beyond the mean of its natural frequencies, shape (...).
+
+        It is zero where coupling is reciprocal, where a field or clamped phases fix the frame, and in a grounded
+        network.
+        """
+        assert self.system is not None
+        return frozen_array(self.system.drift(self._flat).real.reshape(self.shape))
 
     @property
     def _flat(self) -> Array:
@@ -278,13 +310,12 @@ def _certify(
     judged = system.replace(pull=None) if system.is_complex else system
     rows = np.flatnonzero(converged) if is_sparse(judged) else np.arange(system.batch)
     part = judged if rows.size == system.batch else judged.take(rows)
-    certificate = stability(part, phases[rows].real, eigenvalue=eigenvalue)
-    stable = np.zeros(system.batch, dtype=bool)
-    smallest, error = np.full((2, system.batch), np.nan)
-    stable[rows], smallest[rows], error[rows] = certificate.stable, certificate.smallest, certificate.error
+    certificate = stability(part, phases[rows].real, eigenvalue=eigenvalue, explain=True)
     status = np.full(system.batch, Status.UNCONVERGED, dtype=object)
-    status[converged] = Status.UNSTABLE
-    status[converged & stable] = Status.STABLE
+    smallest, error = np.full((2, system.batch), np.nan)
+    status[rows] = [_VERDICTS[verdict] for verdict in certificate.verdict.tolist()]
+    smallest[rows], error[rows] = certificate.smallest, certificate.error
+    status[~converged] = Status.UNCONVERGED
     status[blocking >= 0] = Status.CANNOT_LOCK
 
     def shaped(values: Array) -> Array:
@@ -294,7 +325,7 @@ def _certify(
         phases=shaped(phases),
         status=shaped(status),
         residual=shaped(solution.residual),
-        stable=shaped(converged & stable),
+        stable=shaped(np.asarray(status == Status.STABLE, dtype=bool)),
         steps=shaped(solution.steps),
         blocking=shaped(blocking),
         smallest_eigenvalue=shaped(smallest) if eigenvalue else None,

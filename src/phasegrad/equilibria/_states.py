@@ -110,7 +110,7 @@ def find_equilibria(
         share=frozen_array(np.array([len(group) for group in members], dtype=float) / starts),
         winding=None if cycle is None else frozen_array(_winding(phases, cycle)),
         starts=starts,
-        unstable=counts[Status.UNSTABLE],
+        unstable=int(np.sum(found.converged & ~found.stable)),
         unconverged=counts[Status.UNCONVERGED] + counts[Status.CANNOT_LOCK],
     )
 

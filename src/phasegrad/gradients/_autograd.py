@@ -82,7 +82,8 @@ def _sample_gradient(question: Question, b: int, names: list[str]) -> tuple[dict
 
     def balance(free: Any) -> Any:
         whole = held.index_put((moving,), free)
-        return sum(term.torch_force(graph, leaves, whole) for term in system.terms)[moving]
+        force = sum(term.torch_force(graph, leaves, whole) for term in system.terms)
+        return force[moving] - force[graph.reference] if system.drifts else force[moving]
 
     phases = torch.tensor(np.round(question.phases[b][graph.free], 2))
     lost = {name: np.full(leaves[name].shape, np.nan) for name in names}, False

@@ -96,13 +96,16 @@ def force_rounding(question: Question) -> FloatArray:
             size += system.graph.at_ends(forward * angles, backward * angles)
         if diagonal is not None:
             size += diagonal * (1.0 + np.abs(phases))
+    if system.drifts:
+        # Forces are counted from that on the reference.
+        size += size[:, [system.graph.reference]]
     return _ROUNDINGS * _EPS * size
 
 
 def _exact_part(question: Question) -> Exact:
     solver, free = Responses(question.system, question.phases), question.network.graph.free
-    response = np.zeros_like(question.phases)
-    response[:, free], regular = solver.solve(question.slope(question.phases)[:, free], transposed=True)
+    moving, regular = solver.solve(question.slope(question.phases)[:, free], transposed=True)
+    response = question.system.spread(moving)
     values = local_products(question, question.phases, response)
     errors = {name: np.zeros((question.system.batch, 1)) for name in question.wrt}
     force, rounding = question.system.force(question.phases)[:, free], force_rounding(question)[:, free]
@@ -126,15 +129,14 @@ def _exact_part(question: Question) -> Exact:
 def _moved(question: Question, solver: Responses, response: Array, shift: Array, signs: Array) -> dict[str, Array]:
     """Return the gradient at a state moved by ``shift`` (B, n), its linear system rounded as ``signs`` say."""
     free = question.network.graph.free
-    phases, other = question.phases.copy(), response.copy()
+    phases = question.phases.copy()
     phases[:, free] += shift
     slope = question.slope(phases)
     product, size = _transposed_product(question, phases, response)
     left = slope - product
     left[:, free] += signs * _ROUNDINGS * _EPS * (size + np.abs(slope))[:, free]
     change, _ = solver.solve(left[:, free], transposed=True, accuracy=_ROUGHLY)
-    other[:, free] += change
-    return local_products(question, phases, other)
+    return local_products(question, phases, response + question.system.spread(change))
 
 
 def _transposed_product(question: Question, phases: Array, vector: Array) -> tuple[Array, Array]:
@@ -174,10 +176,8 @@ def natural_size(question: Question) -> dict[str, FloatArray]:
     offsets = np.random.default_rng(question.phases.shape[1]).uniform(-1.0, 1.0, question.phases.shape[1])
     nearby, free = question.phases + offsets, question.network.graph.free
     slope = np.abs(question.slope(question.phases)) + 1e-3 * np.abs(question.slope(nearby))
-    response = np.zeros_like(question.phases)
-    response[:, free], _ = Responses(question.system, question.phases).solve(
-        slope[:, free], transposed=True, accuracy=_ROUGHLY
-    )
+    solver = Responses(question.system, question.phases)
+    response = question.system.spread(solver.solve(slope[:, free], transposed=True, accuracy=_ROUGHLY)[0])
     response += 1e-5 * np.max(np.abs(response), axis=1, keepdims=True, initial=0.0) * np.sign(offsets)
     slopes = local_products(question, nearby, response)
     return {name: np.max(np.abs(slope), axis=1, initial=0.0) for name, slope in slopes.items()}

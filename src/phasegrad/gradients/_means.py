@@ -91,7 +91,8 @@ class MeanGradient:
             elif contrasts:
                 slopes = term.summed_contrast(graph, values, states[0], states[1], share / span)
             else:
-                slopes = term.summed_products(graph, values, self.phases, (minus - plus) / span, share)
+                shift = self.system.gauged((minus - plus) / span)
+                slopes = term.summed_products(graph, values, self.phases, shift, share)
             for name in slopes.keys() & set(names):
                 sums[name] = term.raw_slope(graph, name, slopes[name]) if frequencies == "raw" else slopes[name]
         return sums, used
@@ -132,7 +133,7 @@ class MeanGradient:
             moving, found = respond(
                 self.system.take(rows), self.phases[rows], np.take(response[rows], free, axis=1), transposed=True
             )
-            response[rows[:, None], free] = moving
+            response[rows] = self.system.spread(moving)
             return response, found
         products = self.products.take(rows)
         state = products.at(np.take(self.phases[rows], products.nodes, axis=1))

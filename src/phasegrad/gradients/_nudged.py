@@ -160,16 +160,17 @@ def _bending_rate(question: Question) -> FloatArray:
     free, where = question.network.graph.free, question.places
     pull = np.zeros((system.batch, free.size))
     pull[:, where] = question.objective.force(question.outputs, question.target)
-    first, _ = respond(system, phases, pull, accuracy=_ROUGHLY)
+    first, _ = respond(system, phases, system.reacting(pull), accuracy=_ROUGHLY)
     size = np.linalg.norm(first, axis=1)
     largest = np.max(np.abs(first), axis=1, initial=0.0)
     probe = 1e-3 / np.where(largest > 0, largest, 1.0)
     shift = np.zeros_like(phases)
     shift[:, free] = probe[:, None] * first
     bend = system.force(phases + shift) - 2 * system.force(phases) + system.force(phases - shift)
-    second_force = bend[:, free] / (2 * probe**2)[:, None]
     hessian = question.objective.hessian(question.outputs, question.target)
-    second_force[:, where] -= np.einsum("bij,bj->bi", hessian, first[:, where])
+    slack = np.zeros_like(pull)
+    slack[:, where] = np.einsum("bij,bj->bi", hessian, first[:, where])
+    second_force = bend[:, free] / (2 * probe**2)[:, None] - system.reacting(slack)
     second, _ = respond(system, phases, second_force, accuracy=_ROUGHLY)
     ratio = np.linalg.norm(second, axis=1) / np.where(size > 0, size, np.inf)
     return np.maximum(ratio, _compliance(question, hessian))
@@ -182,7 +183,7 @@ def _compliance(question: Question, hessian: Array) -> FloatArray:
         return _largest_compliance(question, hessian)
     unit = np.zeros((question.system.batch, size, where.size))
     unit[:, where, np.arange(where.size)] = 1.0
-    reach, regular = respond(question.system, question.phases, unit, accuracy=_ROUGHLY)
+    reach, regular = respond(question.system, question.phases, question.system.reacting(unit), accuracy=_ROUGHLY)
     compliance = np.linalg.norm(reach[:, where] @ hessian, ord=2, axis=(1, 2))
     compliance[~regular] = np.inf
     return np.asarray(compliance)
@@ -195,7 +196,8 @@ def _largest_compliance(question: Question, hessian: Array) -> FloatArray:
     right, growth = np.zeros((batch, question.network.graph.free.size)), np.zeros(batch)
     for _ in range(_POWER_STEPS):
         right[:, where] = np.einsum("bij,bj->bi", hessian, vector)
-        answer, regular = respond(question.system, question.phases, right, accuracy=_ROUGHLY)
+        pulled = question.system.reacting(right)
+        answer, regular = respond(question.system, question.phases, pulled, accuracy=_ROUGHLY)
         growth = np.linalg.norm(answer[:, where], axis=1)
         vector = answer[:, where] / np.where(growth > 0, growth, 1.0)[:, None]
         growth[~regular] = np.inf
@@ -287,7 +289,7 @@ def _combine(question: Question, terms: list[tuple[complex, Array]]) -> dict[str
     """Return the real part of sum of weight * dE/dp over equilibria, for every parameter asked for."""
     if not question.network.reciprocal:
         shift = np.sum([weight * phases for weight, phases in terms], axis=0)
-        return local_products(question, question.phases, -np.real(shift))
+        return local_products(question, question.phases, -question.system.gauged(np.real(shift)))
     graph, values = question.network.graph, question.system.values
     total: dict[str, Array] = {}
     for term in question.terms:

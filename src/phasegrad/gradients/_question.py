@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from phasegrad._validation import Array, BoolArray, FloatArray, IntArray, choice, counted, frozen_array, joint_shape
 from phasegrad.dynamics import Shape, System, build_system
-from phasegrad.equilibria import Equilibrium, Status, tolerance_of
+from phasegrad.equilibria import Equilibrium, Status, settled, tolerance_of
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost, check_cost
 from phasegrad.solvers import residual
@@ -78,7 +78,7 @@ class Gradient:
     @property
     def valid(self) -> BoolArray:
         """Where there is a gradient, shape (...)."""
-        return np.asarray((self.status == Status.STABLE) | (self.status == Status.UNSTABLE), dtype=bool)
+        return settled(self.status)
 
     def __getitem__(self, parameter: str) -> FloatArray:
         """Return the gradient by one parameter."""
@@ -169,12 +169,12 @@ class Question:
         if ok is not None:
             severity[~ok] = np.maximum(severity[~ok], _LOST)
         missing = severity >= _LOST
-        lost, shaky = int(np.sum(missing)), int(np.sum(severity == _STATUSES.index(Status.UNSTABLE)))
+        lost, shaky = int(np.sum(missing)), int(np.sum((severity > 0) & ~missing))
         if lost or shaky:
             warn(
                 f"{self.owner}: of {severity.size} samples {lost} have no gradient because an equilibrium was not "
-                f"found, and {shaky} have one at an unstable equilibrium. Rows without a gradient are NaN: leave them "
-                "out of sums, gradient.omega[gradient.valid]; gradient.status says what became of each."
+                f"found, and {shaky} have one at an equilibrium that is not stable. Rows without a gradient are NaN: "
+                "leave them out of sums, gradient.omega[gradient.valid]; gradient.status says what became of each."
             )
 
         def shaped(flat: Array) -> Array:

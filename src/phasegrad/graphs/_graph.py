@@ -44,6 +44,8 @@ class Graph:
         Whether the inputs are held, at phases that data gives.
     pinned : bool
         Whether the reference is held.
+    grounded : bool
+        Whether holding it may take a torque: its own force balance is dropped.
     """
 
     edges: IntArray
@@ -53,6 +55,7 @@ class Graph:
     reference: int = 0
     clamped: bool = False
     pinned: bool = True
+    grounded: bool = False
 
     @property
     def n_edges(self) -> int:
@@ -117,6 +120,16 @@ class Graph:
         row, column = self.position[self.edges[inner]].T
         places = np.concatenate([row * size + column, column * size + row, np.arange(size) * (size + 1)])
         return places, np.concatenate([inner, self.n_edges + inner, 2 * self.n_edges + self.free])
+
+    @cached_property
+    def reference_places(self) -> tuple[IntArray, IntArray]:
+        """Places of the reference's neighbours among the nodes that move, and which of (forward, backward) acts on it.
+
+        The second are numbers of edges, those of the backward direction counted from E on.
+        """
+        first, second = (np.flatnonzero(ends == self.reference) for ends in (self.first, self.second))
+        neighbours = np.concatenate([self.second[first], self.first[second]])
+        return self.position[neighbours], np.concatenate([first, self.n_edges + second])
 
     @cached_property
     def components(self) -> IntArray:

@@ -39,7 +39,7 @@ from phasegrad.terms import TERMS, Interaction, Parameter, Sine, Term, check_ter
 
 INPUT_MODES = ("frequency", "phase")
 #: What a network is beside its edges and parameters, by the names that its maker takes.
-ROLES = ("inputs", "outputs", "reference", "input_mode", "input_scale", "interaction", "signed")
+ROLES = ("inputs", "outputs", "reference", "grounded", "input_mode", "input_scale", "interaction", "signed")
 
 
 def _of_graph(name: str, doc: str) -> Any:
@@ -61,6 +61,10 @@ class Network:
         Nodes that data drives, and nodes that are read out.
     reference : int, default 0
         The node held at phase zero where no field and no clamped input fixes the gauge.
+    grounded : bool, default False
+        Only matters where coupling is not reciprocal and nothing else fixes the gauge. Such a network locks at a common
+        frequency of its own, which is solved for, and its equilibria do not depend on the reference. True holds the
+        reference by force at the mean frequency instead and drops its own equation, as the paper's Table 2 does.
     input_mode : {"frequency", "phase"}
         Data x sets the frequency ``input_scale * x`` of the inputs, or clamps their phase at ``input_scale * x``.
         Clamped oscillators do not move and, like a field, fix the gauge.
@@ -102,16 +106,18 @@ class Network:
 
     def __init__(
         self, edges: ArrayLike, coupling: ArrayLike, omega: ArrayLike, *, inputs: Sequence[int] | NDArray[Any] = (),
-        outputs: Sequence[int] | NDArray[Any] = (), reference: int = 0, input_mode: str = "frequency",
-        input_scale: float = 1.5, interaction: Interaction | None = None, signed: bool = False,
-        labels: Sequence[Hashable] | None = None, node_attributes: Sequence[Mapping[str, Any]] | None = None,
-        terms: Sequence[Term] = (), **parameters: ArrayLike | None,
+        outputs: Sequence[int] | NDArray[Any] = (), reference: int = 0, grounded: bool = False,
+        input_mode: str = "frequency", input_scale: float = 1.5, interaction: Interaction | None = None,
+        signed: bool = False, labels: Sequence[Hashable] | None = None,
+        node_attributes: Sequence[Mapping[str, Any]] | None = None, terms: Sequence[Term] = (),
+        **parameters: ArrayLike | None,
     ) -> None:  # fmt: skip
         frequencies = np.atleast_1d(finite_array("omega", omega, "Network"))
         if frequencies.ndim != 1 or frequencies.size == 0:
             raise ValueError(f"The 'omega' parameter of Network must have shape (N,). Got shape {frequencies.shape}.")
-        if not isinstance(signed, (bool, np.bool_)):
-            raise TypeError(f"The 'signed' parameter of Network must be True or False. Got {signed!r}.")
+        for name, value in (("signed", signed), ("grounded", grounded)):
+            if not isinstance(value, (bool, np.bool_)):
+                raise TypeError(f"The '{name}' parameter of Network must be True or False. Got {value!r}.")
         self._set("input_mode", choice("input_mode", input_mode, INPUT_MODES, "Network"))
         self._set("input_scale", positive_float("input_scale", input_scale, "Network"))
         self._set("interaction", _checked_interaction(interaction))
@@ -120,7 +126,7 @@ class Network:
         self._set("_own_terms", _checked_terms(terms))
         self._set("terms", _terms(parameters, self.interaction, self._own_terms))
         ordered, order, turned = ordered_edges(edges, frequencies.size)
-        self._set("graph", self._make_graph(ordered, frequencies.size, inputs, outputs, reference))
+        self._set("graph", self._make_graph(ordered, frequencies.size, inputs, outputs, reference, bool(grounded)))
         self._set("_parameters", self._checked_parameters(parameters, order, turned))
         self._set("labels", self._per_node("labels", labels))
         self._set("node_attributes", self._per_node("node_attributes", node_attributes))
@@ -209,6 +215,7 @@ class Network:
     outputs: tuple[int, ...] = _of_graph("outputs", "Nodes that are read out.")
     reference: int = _of_graph("reference", "The node held at phase zero where nothing else fixes the gauge.")
     pinned: bool = _of_graph("pinned", "Whether the reference is held because nothing else fixes the gauge.")
+    grounded: bool = _of_graph("grounded", "Whether holding it may take a torque, where coupling is not reciprocal.")
     clamps_inputs: bool = _of_graph("clamped", "Whether the inputs are clamped phases.")
     held: IntArray = _of_graph("held", "The nodes that do not move: the clamped inputs, or the reference, or none.")
     free: IntArray = _of_graph("free", "The nodes that move, in order.")
@@ -232,7 +239,9 @@ class Network:
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
 
-    def _make_graph(self, edges: IntArray, size: int, inputs: Any, outputs: Any, reference: Any) -> Graph:
+    def _make_graph(
+        self, edges: IntArray, size: int, inputs: Any, outputs: Any, reference: Any, grounded: bool
+    ) -> Graph:
         driven, read = node_tuple("inputs", inputs, size, "Network"), node_tuple("outputs", outputs, size, "Network")
         number = whole_number("reference", reference, 0, "Network")
         held = node_tuple("reference", [number], size, "Network")[0]
@@ -246,7 +255,7 @@ class Network:
                 f"Node {held} is an output and the reference. The reference is held at phase zero and cannot answer: "
                 "choose another reference."
             )
-        return Graph(edges, size, driven, read, held, clamped, pinned)
+        return Graph(edges, size, driven, read, held, clamped, pinned, grounded)
 
     def _checked_parameters(
         self, given: Mapping[str, Any], order: IntArray | None = None, turned: BoolArray | None = None
@@ -298,13 +307,17 @@ class Network:
             part = graph.components if everywhere else graph.components_of(acts[0])
             loose = ~(np.bincount(part, grounded) > 0)[part]
         else:
+            if self.pinned and not self.grounded:
+                # It turns at a frequency of its own: any one oscillator that all others listen to will do.
+                grounded = _leads(graph, acts[0], acts[1])
             loose = ~_influenced(graph, acts[0], acts[1], grounded)
             part = loose.astype(np.int64)
         if not np.any(loose):
             return
         if not self.pinned:
             part = loose.astype(np.int64)
-        what = "the reference" if self.pinned else "a field or a clamped input"
+        what = "the reference" if self.reciprocal or self.grounded else "any one oscillator"
+        what = what if self.pinned else "a field or a clamped input"
         raise ValueError(
             f"The graph is disconnected: it falls into {_name_parts(part)}, and not every part is reached from {what}. "
             "Join the parts with an edge, or build one network for each."
@@ -362,6 +375,19 @@ def _equal(mine: Any, theirs: Any) -> bool:
     if isinstance(mine, np.ndarray) or isinstance(theirs, np.ndarray):
         return np.array_equal(mine, theirs)
     return bool(mine == theirs)
+
+
+def _leads(graph: Graph, forward: BoolArray, backward: BoolArray) -> BoolArray:
+    """Return the mask of one node that nothing acts on but those that it acts on itself."""
+    source = np.concatenate([graph.second[forward], graph.first[backward]])
+    sink = np.concatenate([graph.first[forward], graph.second[backward]])
+    influence = sparse.csr_array((np.ones(source.size), (source, sink)), shape=(graph.size, graph.size))
+    number, part = csgraph.connected_components(influence, directed=True, connection="strong")
+    listens = np.zeros(number, dtype=bool)
+    listens[part[sink[part[source] != part[sink]]]] = True
+    mask = np.zeros(graph.size, dtype=bool)
+    mask[np.argmax(~listens[part])] = True
+    return mask
 
 
 def _influenced(graph: Graph, forward: BoolArray, backward: BoolArray, grounded: BoolArray) -> BoolArray:

@@ -17,7 +17,7 @@ from phasegrad.solvers._linear import chunks, is_positive_definite, on_one_blas_
 from phasegrad.solvers._newton import InTurn, Newton, Progress
 from phasegrad.solvers._products import Couplings, Products
 from phasegrad.solvers._response import Responses, respond
-from phasegrad.solvers._stability import Stability, exceeds, largest_angles, stability
+from phasegrad.solvers._stability import Stability, Verdict, exceeds, largest_angles, stability
 
 __all__ = [
     "BATCHED",
@@ -35,6 +35,7 @@ __all__ = [
     "Solution",
     "Solver",
     "Stability",
+    "Verdict",
     "branch_solver",
     "chunks",
     "exceeds",

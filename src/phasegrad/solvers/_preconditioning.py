@@ -130,13 +130,19 @@ def preconditioner(system: System, matrix: sparse.csr_array, kind: str = "auto")
     """
     workspace = system.workspace
     if kind == "auto":
-        kind = workspace.keep("kind", lambda: probe(matrix))
+        kind = kind_of(system, matrix)
     if kind != "multigrid":
         return Jacobi.of(matrix) if kind == "jacobi" else GaussSeidel.of(matrix)
     if not system.shared:
         return Multigrid.of(at_rest(system))
     hierarchy: Multigrid = workspace.keep("hierarchy", lambda: Multigrid.of(at_rest(system)))
     return hierarchy
+
+
+def kind_of(system: System, matrix: sparse.csr_array) -> str:
+    """Return which preconditioner suits the graph of a system, found out once, from a matrix of it."""
+    kind: str = system.workspace.keep("kind", lambda: probe(matrix))
+    return kind
 
 
 def at_rest(system: System) -> sparse.csr_array:

@@ -1,60 +1,78 @@
 r"""Certificates of stability: whether the reduced Laplacian of a state is positive definite.
 
-Dense networks get a proof by Cholesky factorisation, lowered by its own rounding error, where one bound for the whole
-batch (`surely_stable`) does not settle the matter before. Sparse ones get, in this order:
+"Stable" is a proof, whatever the size:
 
-- **The angle condition.** If every weight K H'(theta_j - theta_i) is positive (for the sine: every angle across an edge
-  below pi / 2), the Laplacian of a connected grounded graph is positive definite, whatever its size. This is a proof.
-- **A nudge on top of it.** A pull of curvature H on outputs with compliance S = E^T L^-1 E keeps L + E H E^T positive
-  definite exactly as long as all eigenvalues of 1 + H S are positive.
-- **The smallest eigenvalue** by LOBPCG with an approximate inverse as preconditioner. A negative Rayleigh quotient
-  proves instability. A positive one, with residual r, means an eigenvalue within r of it; that it is the smallest
-  rests on the convergence of the method.
+- Where every weight K H'(theta_j - theta_i) is positive (for the sine: every angle across an edge below pi / 2), the
+  Laplacian of a connected grounded graph is positive definite, and without reciprocity all its eigenvalues have
+  positive real parts.
+- Dense networks get a Cholesky factorisation, lowered by its own rounding error, where one bound for the whole batch
+  (`surely_stable`) does not settle the matter before; without reciprocity eigenvalues, whose own sensitivity counts.
+- Large sparse networks get a proof about their quadratic form, by the pivots of a factorisation or by the compliance
+  across the few negative weights (`phasegrad.solvers._forms`).
+
+"Unstable" is proved too, by a direction of negative curvature. Between them lies what is marginal, zero to within a
+share of 1e-10 of the largest eigenvalue, and what is neither proved nor refuted.
 """
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.linalg import LinearOperator, lobpcg
 
-from phasegrad._validation import Array, BoolArray, FloatArray
+from phasegrad._validation import Array, BoolArray, FloatArray, IntArray
 from phasegrad.dynamics import System, wrapped
 from phasegrad.solvers._choice import is_sparse
-from phasegrad.solvers._krylov import conjugate_gradients
+from phasegrad.solvers._eigenvalues import smallest_eigenvalue
+from phasegrad.solvers._forms import Form
 from phasegrad.solvers._linear import chunks, is_positive_definite, smallest_real_part
-from phasegrad.solvers._preconditioning import Preconditioner, preconditioner
+from phasegrad.solvers._preconditioning import kind_of, preconditioner
 from phasegrad.solvers._products import Products
 
 #: Oscillators up to which a sparse network too is certified by a dense factorisation.
 DENSE_CERTIFICATE = 1000
-_FEW_OUTPUTS = 16
+#: Share of the largest eigenvalue within which the smallest one counts as zero.
+MARGINAL = 1e-10
 _MANY_ENTRIES = 2**22
-_BLOCK, _ITERATIONS = 4, 40
 _SURE = 0.03  # the cosine of an angle of 88 degrees
 _EPS = float(np.finfo(float).eps)
 
 
+class Verdict(IntEnum):
+    """What is known about the stability of a state."""
+
+    UNPROVED = 0
+    UNSTABLE = 1
+    MARGINAL = 2
+    STABLE = 3
+
+
 @dataclass(frozen=True, eq=False)
 class Stability:
-    """Whether each sample is stable, (B,), and its smallest eigenvalue with a bound on its error where computed."""
+    """The verdict on each sample, (B,), and its smallest eigenvalue with a bound on its error where computed.
 
-    stable: BoolArray
+    Samples that are not stable are marginal, unstable or open only where that was asked for, else unproved.
+    """
+
+    verdict: IntArray
     smallest: FloatArray
     error: FloatArray
 
+    @property
+    def stable(self) -> BoolArray:
+        """Where a proof of stability was found, (B,)."""
+        return np.asarray(self.verdict == Verdict.STABLE)
 
-def stability(system: System, phases: Array, *, eigenvalue: bool = False) -> Stability:
+
+def stability(system: System, phases: Array, *, eigenvalue: bool = False, explain: bool = False) -> Stability:
     """Certify the states ``phases`` (B, N), real, a part of the batch at a time.
 
-    Smallest eigenvalues are NaN where they were not needed.
+    Smallest eigenvalues are NaN where they were not needed. With ``explain`` what is not stable is told apart.
     """
     batch = system.batch
-    result = Stability(np.zeros(batch, dtype=bool), np.full(batch, np.nan), np.full(batch, np.nan))
+    result = Stability(np.zeros(batch, dtype=np.int64), np.full(batch, np.nan), np.full(batch, np.nan))
     sparsely = is_sparse(system) and system.graph.free.size > DENSE_CERTIFICATE
     if sparsely:
         parts, judge = [slice(b, b + 1) for b in range(batch)], _judge_sparse
@@ -67,8 +85,8 @@ def stability(system: System, phases: Array, *, eigenvalue: bool = False) -> Sta
         parts = chunks(batch, 32 * size if few else size * size + edges)
     for part in parts:
         rows = np.arange(part.start, part.stop)
-        result.stable[rows], result.smallest[rows], result.error[rows] = judge(
-            system.take(rows), phases[rows], eigenvalue
+        result.verdict[rows], result.smallest[rows], result.error[rows] = judge(
+            system.take(rows), phases[rows], eigenvalue, explain
         )
     return result
 
@@ -155,73 +173,103 @@ def _at_rest(system: System) -> Array:
     return matrix.reshape(1, size, size)
 
 
-def _judge_products(system: System, phases: Array, eigenvalue: bool) -> tuple[Any, Any, Any]:
+def _judge_products(system: System, phases: Array, eigenvalue: bool, explain: bool) -> tuple[Any, Any, Any]:
     del eigenvalue
     products = Products.of(system)
     rounding = system.eigenvalue_rounding
-    return exceeds(products, np.take(phases, products.nodes, axis=1), rounding), np.nan, rounding
+    stable = exceeds(products, np.take(phases, products.nodes, axis=1), rounding)
+    return _explained(system, phases, stable) if explain else np.where(stable, Verdict.STABLE, 0), np.nan, rounding
 
 
-def _judge_dense(system: System, phases: Array, eigenvalue: bool) -> tuple[Any, Any, Any]:
+def _judge_dense(system: System, phases: Array, eigenvalue: bool, explain: bool) -> tuple[Any, Any, Any]:
+    if not system.reciprocal:
+        return _judge_one_way(system, phases, eigenvalue)
     matrices = system.laplacian(phases)
     rounding = system.eigenvalue_rounding
-    smallest: Any = np.nan
-    if eigenvalue or not system.reciprocal:
-        smallest = smallest_real_part(matrices, symmetric=system.reciprocal)
-    if system.reciprocal:
-        return is_positive_definite(matrices, rounding), smallest, rounding
-    return smallest > rounding, smallest, rounding
+    smallest: Any = smallest_real_part(matrices, symmetric=True) if eigenvalue else np.nan
+    stable = is_positive_definite(matrices, rounding)
+    return _explained(system, phases, stable) if explain else np.where(stable, Verdict.STABLE, 0), smallest, rounding
 
 
-def _judge_sparse(system: System, phases: Array, eigenvalue: bool) -> tuple[bool, float, float]:
-    proven = bool(meets_angle_condition(system, phases)[0])
-    if proven and system.pull is not None:
-        proven = _survives_nudge(system, phases)
+def _explained(system: System, phases: Array, stable: BoolArray) -> IntArray:
+    """Return the verdicts on dense matrices: those that are not stable are told apart by their eigenvalues."""
+    verdict = np.where(stable, Verdict.STABLE, Verdict.UNSTABLE).astype(np.int64)
+    for row in np.flatnonzero(~stable):
+        values = np.linalg.eigvalsh(system.take(np.array([row])).laplacian(phases[row : row + 1])[0])
+        if values[0] >= -MARGINAL * np.max(np.abs(values)):
+            verdict[row] = Verdict.MARGINAL
+    return verdict
+
+
+def _judge_one_way(system: System, phases: Array, eigenvalue: bool) -> tuple[Any, Any, Any]:
+    """Judge coupling that is not reciprocal: by the angle condition, else by eigenvalues and how uncertain they are.
+
+    By Bauer and Fike an eigenvalue is off by at most the norm of the error of the matrix times the condition of the
+    eigenvectors.
+    """
+    verdict = np.zeros(system.batch, dtype=np.int64)
+    smallest, error = np.full((2, system.batch), np.nan)
+    proven = meets_angle_condition(system, phases) & (system.pull is None)
+    verdict[proven] = Verdict.STABLE
+    for row in np.flatnonzero(~proven | eigenvalue):
+        matrix = system.take(np.array([row])).laplacian(phases[row : row + 1])[0]
+        if matrix.size == 0:
+            verdict[row], smallest[row], error[row] = Verdict.STABLE, np.inf, 0.0
+            continue
+        values, vectors = np.linalg.eig(matrix)
+        norm = float(np.linalg.norm(matrix))
+        rounding = 4 * matrix.shape[0] * _EPS * norm
+        smallest[row] = np.min(values.real)
+        error[row] = min(rounding * np.linalg.cond(vectors), 2 * norm)
+        if proven[row]:
+            # The eigenvalues of a matrix that is far from normal say less than the condition does.
+            error[row] = max(error[row], -smallest[row])
+        elif smallest[row] > error[row]:
+            verdict[row] = Verdict.STABLE
+        elif smallest[row] < -max(error[row], MARGINAL * norm):
+            verdict[row] = Verdict.UNSTABLE
+        elif error[row] <= MARGINAL * norm:
+            verdict[row] = Verdict.MARGINAL
+    return verdict, smallest, error
+
+
+def _judge_sparse(system: System, phases: Array, eigenvalue: bool, explain: bool) -> tuple[int, float, float]:
+    proven = bool(meets_angle_condition(system, phases)[0]) and _bends_upward(system, phases)
     if proven and not eigenvalue:
-        return True, np.nan, np.nan
-    matrix = system.sparse_laplacian(phases)
-    smallest, error = smallest_eigenvalue(matrix, preconditioner(system, matrix))
-    return proven or smallest > error, smallest, error
+        return Verdict.STABLE, np.nan, np.nan
+    form = Form.of(system, phases)
+    mesh = kind_of(system, form.positive) == "multigrid"
+
+    def precondition(matrix: Any) -> Any:
+        return preconditioner(system, matrix)
+
+    evidence = form.examine(precondition, mesh=mesh)
+    verdict = Verdict.STABLE if proven or evidence.proved else Verdict.UNPROVED
+    smallest = error = np.nan
+    open_ = explain and verdict is not Verdict.STABLE
+    if open_ and evidence.witness is not None and form.quotient(evidence.witness) < -MARGINAL * form.norm:
+        verdict, open_ = Verdict.UNSTABLE, False
+    if eigenvalue or open_:
+        smallest, error = smallest_eigenvalue(form, evidence, precondition, mesh=mesh)
+    if open_:
+        verdict = _told_apart(form, smallest, error, precondition, mesh)
+    return verdict, smallest, error
 
 
-def _survives_nudge(system: System, phases: Array) -> bool:
-    """Return whether a state whose own Laplacian is positive definite is so under its nudge too."""
-    assert system.pull is not None
-    curvature = system.pull.hessian(phases)[0]
-    if float(np.min(np.linalg.eigvalsh(curvature), initial=0.0)) >= 0:
+def _bends_upward(system: System, phases: Array) -> bool:
+    """Return whether the nudge of one sample, if there is one, only adds to its stiffness."""
+    if system.pull is None:
         return True
-    if curvature.shape[0] > _FEW_OUTPUTS:
-        return False
-    matrix = system.replace(pull=None).sparse_laplacian(phases)
-    inverse = preconditioner(system, matrix)
-    where = system.graph.position[system.pull.nodes]
-    compliance = np.empty_like(curvature)
-    for k, node in enumerate(where):
-        unit = np.zeros(matrix.shape[0])
-        unit[node] = 1.0
-        compliance[:, k] = conjugate_gradients(matrix, unit, inverse, tolerance=1e-3).solution[where]
-    # Half of the way to instability is left as a margin for the loose solves.
-    return float(np.min(np.linalg.eigvals(curvature @ compliance).real)) > -0.5
+    return float(np.min(np.linalg.eigvalsh(system.pull.hessian(phases)[0]), initial=0.0)) >= 0
 
 
-def smallest_eigenvalue(matrix: sparse.csr_array, inverse: Preconditioner) -> tuple[float, float]:
-    """Return the smallest eigenvalue of a symmetric sparse matrix and a bound on its distance to the spectrum."""
-    size = matrix.shape[0]
-
-    def approximate_inverse(left: FloatArray) -> FloatArray:
-        return conjugate_gradients(matrix, np.ascontiguousarray(left.ravel()), inverse, tolerance=1e-2).solution
-
-    start = np.random.default_rng(0).standard_normal((size, _BLOCK))
-    start[:, 0] = 1.0
-    operator = LinearOperator(matrix.shape, matvec=approximate_inverse, dtype=np.float64)
-    scale = float(np.max(np.abs(matrix.diagonal())))
-    with warnings.catch_warnings():
-        # The bound below says how far it came; a warning beside it would say less.
-        warnings.simplefilter("ignore")
-        values, vectors = lobpcg(matrix, start, M=operator, largest=False, tol=1e-13 * scale, maxiter=_ITERATIONS)
-    first = int(np.argmin(values))
-    vector = vectors[:, first] / np.linalg.norm(vectors[:, first])
-    image = matrix @ vector
-    value = float(vector @ image)
-    error = float(np.linalg.norm(image - value * vector)) + 8 * _EPS * scale
-    return value, error
+def _told_apart(form: Form, smallest: float, error: float, precondition: Any, mesh: bool) -> Verdict:
+    """Return the verdict on a form that is not proved positive: ``smallest`` is never below its smallest eigenvalue."""
+    nearly = MARGINAL * form.norm
+    if smallest < -nearly:
+        return Verdict.UNSTABLE
+    if smallest <= nearly and (
+        smallest - error >= -nearly or form.lifted(nearly).examine(precondition, mesh=mesh).proved
+    ):
+        return Verdict.MARGINAL
+    return Verdict.UNSTABLE if smallest < 0 else Verdict.UNPROVED

@@ -222,7 +222,8 @@ def asymmetric_network(asymmetry: float, seed: int) -> Network:
     matrix = to_matrix(network)
     draws = np.random.default_rng(seed + 1000).uniform(-asymmetry, asymmetry, matrix.shape)
     matrix = np.maximum(matrix + draws * np.abs(matrix), 0.0)
-    return from_matrix(matrix, omega=network.omega, outputs=network.outputs)
+    # As in the paper, the reference is held by force and its own equation dropped.
+    return from_matrix(matrix, omega=network.omega, outputs=network.outputs, grounded=True)
 
 
 def finite_beta(seeds: int) -> dict[str, list[float]]:

@@ -319,7 +319,7 @@ def origin_of(networks: Sequence[Network], plan: Plan, *parts: Samples | None) -
     same = plan.replace(epochs=0, evaluate_every=1, record=()) if isinstance(plan.schedule, Constant) else plan
     settings = {item.name: _plain(getattr(same, item.name)) for item in fields(same)}
     roles = [len(networks), graph.size, graph.inputs, graph.outputs, graph.reference, graph.clamped, graph.pinned]
-    roles += [networks[0].input_scale, networks[0].signed]
+    roles += [graph.grounded, networks[0].input_scale, networks[0].signed]
     terms = [[type(term).__name__, _plain(term)] for term in networks[0].terms]
     digest = hashlib.sha256(json.dumps([roles, terms, settings], sort_keys=True, default=str).encode())
     arrays = [array for part in parts if part is not None for array in (part.inputs, part.targets, part.weights)]

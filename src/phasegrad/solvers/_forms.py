@@ -1,0 +1,352 @@
+r"""Proofs about the quadratic form of a large sparse Laplacian: positive definite, or a vector that shows it is not.
+
+    x^T L x = sum over edges w_ij (x_i - x_j)^2 + sum over nodes g_i x_i^2
+
+A form that lies below another one at every x proves it positive definite, so every weight stands at the lower end of
+what rounding leaves open, and a vector whose quotient is negative with all weights at their upper ends refutes it. What
+can be shown without a factorisation:
+
+- **No weight is negative** and every part of the graph is tied to the ground: positive definite.
+- **A part that only negative weights hold** moves as a whole: not positive definite, and that motion is the witness.
+
+Otherwise L = P - B W B^T, with P the positive weights and one column of B per negative one, and
+
+- **the pivots of a factorisation** that is cheap (small, or a mesh) are counted. A - t = U^T D U + rounding, so that A
+  is positive definite if all pivots are positive and t exceeds the rounding, which the factors themselves bound;
+- **the compliance across the negative weights** decides: L is positive definite if and only if the small matrix
+  1 - W^1/2 B^T P^-1 B W^1/2 is. P is an M-matrix: a v > 0 with P v > 0 bounds its smallest eigenvalue from below by the
+  smallest (P v)_i / v_i, and so the error of every solve by its own residual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
+from scipy.sparse.linalg import splu, spsolve_triangular
+
+from phasegrad._validation import Array, FloatArray, IntArray
+from phasegrad.dynamics import System
+from phasegrad.solvers._krylov import conjugate_gradients, solve_accurately
+from phasegrad.solvers._linear import is_positive_definite
+from phasegrad.solvers._preconditioning import Preconditioner
+
+#: Nodes up to which a graph of few neighbours is factored, whether it is a mesh or not, and a mesh.
+FACTORED, FACTORED_MESH = 20_000, 300_000
+#: Nodes up to which that is quicker than a few solves, and up to which a graph of many neighbours is factored densely.
+QUICKLY, DENSELY = 6_000, 6_000
+#: Neighbours of a node, on average, up to which a graph has few.
+FEW_NEIGHBOURS = 8
+#: Negative weights times nodes and edges up to which their compliance is computed, and most of them in any case.
+COMPLIANCE_WORK, COMPLIANCE_MOST = 2 * 10**8, 2000
+_EPS = float(np.finfo(float).eps)
+_MARGIN, _TRIES = 1e-12, 3
+_ACCURATELY = 1e-10
+
+
+class Evidence(NamedTuple):
+    """What was found out about a form: whether it is proved positive definite, else a vector that speaks against it."""
+
+    proved: bool
+    witness: FloatArray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """The form of one state: edges ``first``, ``second`` between the n nodes that move, bounds on weights and ground.
+
+    ``low`` and ``high`` (E,) bound the weights of the edges, ``ground_low`` and ``ground_high`` (n,) what ties each
+    node to the frame; ``lift`` is added to all eigenvalues.
+    """
+
+    first: IntArray
+    second: IntArray
+    low: FloatArray
+    high: FloatArray
+    ground_low: FloatArray
+    ground_high: FloatArray
+    lift: float = 0.0
+
+    @classmethod
+    def of(cls, system: System, phases: Array) -> Form:
+        """Return the form of the Laplacian of one sample, reciprocal, its nudge included."""
+        graph = system.graph
+        edges, nodes = np.zeros((2, graph.n_edges)), np.zeros((2, graph.size))
+        # An angle is as uncertain as the phases that it is the difference of.
+        units = (8 + 2 * float(np.max(np.abs(phases), initial=0.0))) * _EPS
+        for term in system.terms:
+            bounds = term.stiffest(graph, system.values)
+            parts = term.stiffness(graph, system.values, phases).beside(bounds)
+            for total, (value, bound) in zip((edges, None, nodes), parts, strict=True):
+                if total is not None and value is not None:
+                    total += np.stack([value[0] - units * bound[0], value[0] + units * bound[0]])
+        ends = graph.position[graph.edges]
+        inner, outer = graph.inner_edges, np.flatnonzero(np.sum(ends >= 0, axis=1) == 1)
+        to_frame = np.max(ends[outer], axis=1)
+        size = graph.free.size
+        ground = [nodes[k, graph.free] + np.bincount(to_frame, edges[k, outer], size) for k in range(2)]
+        first, second = ends[inner].T
+        form = cls(first, second, edges[0, inner], edges[1, inner], ground[0], ground[1])
+        return form if system.pull is None else form._bent(system, phases)
+
+    def _bent(self, system: System, phases: Array) -> Form:
+        """Return the form with the curvature of a nudge: its entries off the diagonal are edges between outputs."""
+        assert system.pull is not None
+        curvature = system.pull.hessian(phases)[0]
+        row, column = np.nonzero(np.triu(curvature, 1))
+        where = system.graph.position[system.pull.nodes]
+        weight, ground = -curvature[row, column], np.sum(curvature, axis=1)
+        slack, own = 8 * _EPS * np.abs(weight), 8 * _EPS * np.sum(np.abs(curvature), axis=1)
+        low, high = self.ground_low.copy(), self.ground_high.copy()
+        low[where] += ground - own
+        high[where] += ground + own
+        return Form(
+            np.concatenate([self.first, where[row]]),
+            np.concatenate([self.second, where[column]]),
+            np.concatenate([self.low, weight - slack]),
+            np.concatenate([self.high, weight + slack]),
+            low,
+            high,
+        )
+
+    def lifted(self, by: float) -> Form:
+        """Return the form of L + by."""
+        return replace(self, lift=self.lift + by)
+
+    @property
+    def size(self) -> int:
+        """Number of nodes n."""
+        return int(self.ground_low.size)
+
+    @cached_property
+    def norm(self) -> float:
+        """The largest entry of the diagonal, in absolute value: between a half of and the whole norm of L."""
+        return float(np.max(np.abs(self._diagonal(self.high, self.ground_high + self.lift)), initial=0.0))
+
+    @cached_property
+    def bottom(self) -> float:
+        """No eigenvalue is below this (Gershgorin)."""
+        bent = 2 * self._diagonal(np.minimum(self.low, 0.0), 0.0)
+        return float(np.min(self.ground_low + bent, initial=np.inf)) + self.lift
+
+    @cached_property
+    def lower(self) -> sparse.csr_array:
+        """The matrix with all weights at their lower ends."""
+        return self._matrix(self.low, self.ground_low + self.lift)
+
+    @cached_property
+    def positive(self) -> sparse.csr_array:
+        """The matrix P of the weights that are positive for sure, lifted."""
+        return self._matrix(np.maximum(self.low, 0.0), np.maximum(self.ground_low, 0.0) + self.lift)
+
+    @cached_property
+    def stand_in(self) -> sparse.csr_array:
+        """The matrix with all weights made positive: a metric, whatever their signs."""
+        return self._matrix(np.abs(self.low), np.abs(self.ground_low) + max(self.lift, 0.0))
+
+    @cached_property
+    def bent_edges(self) -> IntArray:
+        """Edges whose weight may be negative."""
+        return np.flatnonzero(self.low < 0)
+
+    @cached_property
+    def bent_nodes(self) -> IntArray:
+        """Nodes whose ground may be negative."""
+        return np.flatnonzero(self.ground_low < 0)
+
+    def quotient(self, vector: FloatArray) -> float:
+        """Return a number that x^T L x / x^T x surely does not exceed.
+
+        Differences of two given numbers are exact to one rounding, so that the only error is that of the sum.
+        """
+        square = float(vector @ vector)
+        if not square > 0:
+            return np.inf
+        terms = self.high * (vector[self.first] - vector[self.second]) ** 2, self.ground_high * vector**2
+        total = sum(float(np.sum(each)) for each in terms)
+        rounding = 64 * _EPS * sum(float(np.sum(np.abs(each))) for each in terms)
+        return (total + rounding) / square + self.lift
+
+    def examine(self, precondition: Callable[[sparse.csr_array], Preconditioner], *, mesh: bool) -> Evidence:
+        """Return what can be proved; ``precondition`` makes an approximate inverse of P."""
+        count = self.bent_edges.size + self.bent_nodes.size
+        loose = self._loose_part()
+        if loose is not None:
+            return Evidence(False, loose)
+        if count == 0 and self.lift >= 0:
+            return Evidence(True)
+        work = count * (self.size + self.first.size)
+        solvable = count <= COMPLIANCE_MOST and work <= COMPLIANCE_WORK
+        few = 2 * self.first.size <= FEW_NEIGHBOURS * self.size
+        if few and self.size <= (FACTORED_MESH if mesh else FACTORED if not solvable else QUICKLY):
+            return self._by_factors()
+        if solvable:
+            return self._by_compliance(precondition(self.positive))
+        if self.size <= DENSELY:
+            matrix = self.lower.toarray()[None]
+            return Evidence(bool(is_positive_definite(matrix, 16 * self.size * _EPS * self.norm)[0]))
+        return Evidence(False)
+
+    def _loose_part(self) -> FloatArray | None:
+        """Return a part that no positive weight ties to the ground, as a vector of zeros and ones; None if none is."""
+        held = self.low > 0
+        links = sparse.coo_array(
+            (np.ones(np.count_nonzero(held)), (self.first[held], self.second[held])), shape=(self.size, self.size)
+        )
+        number, part = csgraph.connected_components(links, directed=False)
+        tied = np.zeros(number, dtype=bool)
+        tied[part[self.ground_low + max(self.lift, 0.0) > 0]] = True
+        if np.all(tied):
+            return None
+        # Of several, the one that is pushed hardest per node.
+        apart = part[self.first] != part[self.second]
+        push = np.bincount(part[self.first[apart]], self.high[apart], number)
+        push += np.bincount(part[self.second[apart]], self.high[apart], number)
+        push += np.bincount(part, self.ground_high + self.lift, number)
+        push = np.where(tied, np.inf, push / np.bincount(part))
+        return (part == np.argmin(push)).astype(np.float64)
+
+    def _by_factors(self) -> Evidence:
+        """Decide by the pivots of a factorisation of the matrix scaled to a unit diagonal."""
+        diagonal = self.lower.diagonal()
+        if np.any(diagonal <= 0):
+            return Evidence(False, (np.arange(self.size) == np.argmin(diagonal)).astype(np.float64))
+        scale = 1 / np.sqrt(diagonal)
+        scaled = sparse.csr_array(self.lower * scale[:, None] * scale[None, :])
+        margin = _MARGIN
+        for _ in range(_TRIES):
+            factors = Factors.of(scaled, margin)
+            if factors is None:
+                return Evidence(False)
+            if not np.all(factors.pivots > 0):
+                return Evidence(False, scale * factors.descent())
+            if factors.rounding <= margin:
+                return Evidence(True)
+            margin = 2 * factors.rounding
+        return Evidence(False)
+
+    def _by_compliance(self, inverse: Preconditioner) -> Evidence:
+        """Decide by the compliance of the positive weights across the negative ones."""
+        floor = self._floor(inverse)
+        if floor is None:
+            return Evidence(False)
+        pull = -np.concatenate([self.low[self.bent_edges], self.ground_low[self.bent_nodes]])
+        bent = self._diagonal(np.minimum(self.low, 0.0), np.minimum(self.ground_low, 0.0))
+        if floor > -2 * float(np.min(bent)):
+            # All negative weights together bend no direction by as much as the positive ones do.
+            return Evidence(True)
+        root = np.sqrt(pull)
+        columns = self._columns()
+        compliance, left = np.empty((pull.size, pull.size)), np.empty(pull.size)
+        for k in range(pull.size):
+            right = columns[:, [k]].toarray().ravel()
+            answer = solve_accurately(self.positive, right, inverse, tolerance=_ACCURATELY).solution
+            compliance[:, k] = columns.T @ answer
+            rest = right - self.positive @ answer
+            left[k] = np.linalg.norm(rest) + np.linalg.norm(_rounding(self.positive, answer))
+        # |error of C_jk| <= |b_j|_{P^-1} |r_k|_{P^-1}, and the second norm is at most |r_k| / sqrt(floor).
+        reach = left / np.sqrt(floor)
+        own = reach + np.sqrt(reach**2 + np.maximum(np.diagonal(compliance), 0.0))
+        error = float(np.linalg.norm(np.outer(root * own, root * reach)))
+        matrix = np.eye(pull.size) - root[:, None] * (compliance + compliance.T) / 2 * root[None, :]
+        values, vectors = np.linalg.eigh(matrix)
+        if values[0] > error + 16 * pull.size * _EPS * float(np.max(np.abs(values))):
+            return Evidence(True)
+        right = columns @ (root * vectors[:, 0])
+        return Evidence(False, solve_accurately(self.positive, right, inverse, tolerance=_ACCURATELY).solution)
+
+    def _floor(self, inverse: Preconditioner) -> float | None:
+        """Return a number that no eigenvalue of P is below, None if none was found."""
+        ones = np.ones(self.size)
+        vector = conjugate_gradients(self.positive, ones, inverse, tolerance=0.1 / np.sqrt(self.size)).solution
+        return self.below(self.positive, vector)
+
+    @staticmethod
+    def below(matrix: sparse.csr_array, vector: FloatArray) -> float | None:
+        """Return the smallest (P v)_i / v_i, less its rounding, of an M-matrix P: no eigenvalue of it is smaller."""
+        if not np.all(vector > 0):
+            return None
+        image = matrix @ vector - 2 * _rounding(matrix, vector)
+        smallest = float(np.min(image / vector, initial=np.inf))
+        return smallest if smallest > 0 else None
+
+    def _columns(self) -> sparse.csc_array:
+        """Return B (n, k): which nodes each negative weight acts across."""
+        edges, nodes = self.bent_edges, self.bent_nodes
+        each = np.arange(edges.size)
+        row = np.concatenate([self.first[edges], self.second[edges], nodes])
+        column = np.concatenate([each, each, edges.size + np.arange(nodes.size)])
+        value = np.concatenate([np.ones(edges.size), -np.ones(edges.size), np.ones(nodes.size)])
+        return sparse.coo_array((value, (row, column)), shape=(self.size, edges.size + nodes.size)).tocsc()
+
+    def _diagonal(self, weight: FloatArray, ground: FloatArray | float) -> FloatArray:
+        ends = (np.bincount(end, weight, self.size) for end in (self.first, self.second))
+        return np.asarray(sum(ends) + ground)
+
+    def _matrix(self, weight: FloatArray, ground: FloatArray) -> sparse.csr_array:
+        each = np.arange(self.size)
+        row = np.concatenate([self.first, self.second, each])
+        column = np.concatenate([self.second, self.first, each])
+        value = np.concatenate([-weight, -weight, self._diagonal(weight, ground)])
+        matrix = sparse.coo_array((value, (row, column)), shape=(self.size, self.size)).tocsr()
+        matrix.sort_indices()
+        return matrix
+
+
+def _rounding(matrix: sparse.csr_array | sparse.csc_array, vector: FloatArray) -> FloatArray:
+    """Bound the rounding of A x, entry by entry, of the sums on the diagonal of A and of the products alike."""
+    terms = int(np.max(np.diff(matrix.indptr), initial=0)) + 8
+    return np.asarray(terms * _EPS * (abs(matrix) @ np.abs(vector)))
+
+
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """A - shift = L D L^T but for rounding, in an order that keeps L sparse: by SuperLU with pivots on the diagonal."""
+
+    found: Any
+    matrix: sparse.csr_array
+
+    @classmethod
+    def of(cls, matrix: sparse.csr_array, shift: float) -> Factors | None:
+        """Factor a symmetric matrix minus a multiple of one; None where a pivot vanishes."""
+        shifted = sparse.csc_array(matrix - shift * sparse.eye_array(matrix.shape[0], format="csr"))
+        try:
+            found = splu(shifted, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+        except RuntimeError:
+            return None
+        return cls(found, shifted) if np.array_equal(found.perm_r, found.perm_c) else None
+
+    @cached_property
+    def pivots(self) -> FloatArray:
+        """The diagonal of D: as many are negative as eigenvalues of the matrix are."""
+        return np.asarray(self.found.U.diagonal())
+
+    @cached_property
+    def rounding(self) -> float:
+        """A bound on the norm of what A - shift and L D L^T differ by.
+
+        Every entry of L U is a sum of at most as many products as a row of L has entries; and U differs from D L^T by
+        what can be seen.
+        """
+        lower, upper = abs(self.found.L.tocsr()), abs(self.found.U.tocsr())
+        ones = np.ones(self.matrix.shape[0])
+        terms = int(np.max(np.diff(lower.indptr), initial=0)) + 2
+        apart = abs(self.found.U - sparse.diags_array(self.pivots) @ self.found.L.T)
+        total = 2 * terms * _EPS * (lower @ (upper @ ones)) + lower @ (apart @ ones)
+        return float(np.max(total + _rounding(self.matrix, ones), initial=0.0))
+
+    def descent(self) -> FloatArray:
+        """Return the vector along which the first negative pivot curves: L^T x = e."""
+        unit = np.zeros(self.matrix.shape[0])
+        unit[np.argmax(self.pivots <= 0)] = 1.0
+        upper = sparse.csr_array(self.found.L.T)
+        return np.asarray(spsolve_triangular(upper, unit, lower=False, unit_diagonal=True))[self.found.perm_c]
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """Return (A - shift)^-1 b."""
+        return np.asarray(self.found.solve(np.ascontiguousarray(right)))
