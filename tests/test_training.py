@@ -3,6 +3,7 @@
 import dataclasses
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -237,7 +238,9 @@ class TestAgainstSlowerWays:
             network = network.replace(coupling_reverse=1.1 * network.coupling)
         learn = ["omega", "coupling"] + (["coupling_reverse"] if kind == "one-way" else [])
         plan = pg.paper_plan(learn, epochs=2, learning_rate=0.05)
-        result = pg.train(network, tiny(6), plan)
+        biased = pytest.warns(pg.GradientWarning, match="not reciprocal") if kind == "one-way" else nullcontext()
+        with biased:
+            result = pg.train(network, tiny(6), plan)
         assert result.history.test_loss[0, -1] < result.history.test_loss[0, 0]
         for name in learn:
             assert np.abs(result.network.parameters[name] - network.parameters[name]).max() > 0, name

@@ -26,11 +26,13 @@ def foundation(sizes: tuple[int, ...] = (10, 30)) -> dict[str, Any]:
         network = random_network(n, seed=42)
         target = np.array([0.1, 0.1])
         question = (network, find_equilibrium(network), PhaseTargets(), target)
-        difference = plain.finite_difference(network, target) - finite_difference(*question).omega
+        difference = plain.finite_difference(network, target) - finite_difference(*question, step=1e-5).omega
         if np.max(np.abs(difference)) > 1e-6:
             raise AssertionError("the plain way and the package disagree, so their times cannot be compared")
         theirs = partial(plain.finite_difference, network, target)
-        rows[f"finite-difference gradient, N={n}"] = _compare(theirs, partial(finite_difference, *question), 20)
+        rows[f"finite-difference gradient, N={n}"] = _compare(
+            theirs, partial(finite_difference, *question, step=1e-5), 20
+        )
         rows[f"adjoint against finite difference, N={n}"] = _compare(theirs, partial(adjoint, *question), 50)
     return {"rows": rows, "import_s": _import_seconds()}
 

@@ -1,5 +1,6 @@
 """Gradients: six ways behind one signature, and the table that compares them."""
 
+from phasegrad.gradients._accuracy import LIMIT
 from phasegrad.gradients._adjoint import adjoint
 from phasegrad.gradients._autograd import autograd
 from phasegrad.gradients._compare import GradientTable, check_gradients, cosine, relative_error
@@ -9,6 +10,7 @@ from phasegrad.gradients._nudged import centred, holomorphic, suggest_beta, two_
 from phasegrad.gradients._question import Gradient, GradientWarning
 
 __all__ = [
+    "LIMIT",
     "Gradient",
     "GradientTable",
     "GradientWarning",

@@ -1,28 +1,19 @@
-r"""The adjoint gradient: exact, by one transposed solve with the Laplacian.
-
-With c = dC/dtheta at the equilibrium and L the reduced Laplacian, the implicit function theorem gives
-
-    L^T lambda = c,      dC/dp = lambda . dF/dp
-
-for every parameter p at once; each term knows its dF/dp (`Term.force_slopes`).
-"""
+"""The adjoint gradient: exact, by one transposed solve with the Laplacian (`phasegrad.gradients._exact`)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from phasegrad._validation import Array
 from phasegrad.equilibria import Equilibrium
-from phasegrad.gradients._question import Gradient, Question, ask
+from phasegrad.gradients._accuracy import NEARLY_SINGULAR, checked
+from phasegrad.gradients._exact import exact_slopes
+from phasegrad.gradients._question import Gradient, ask
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost
-from phasegrad.solvers import on_one_blas_thread, respond
 
 
-@on_one_blas_thread
 def adjoint(
     network: Network, equilibrium: Equilibrium, objective: Cost, target: ArrayLike, *,
     wrt: str | Iterable[str] = "omega", frequencies: str = "relative",
@@ -52,16 +43,5 @@ def adjoint(
     (15,)
     """
     question = ask("adjoint", network, equilibrium, objective, target, wrt, frequencies)
-    slope = np.zeros_like(question.phases)
-    slope[:, question.nodes] = -objective.force(question.outputs, question.target)
-    response, regular = respond(question.system, question.phases, slope[:, network.free], transposed=True)
-    return question.answer(local_products(question, question.system.spread(response)), ok=regular)
-
-
-def local_products(question: Question, response: Array) -> dict[str, Array]:
-    """Return lambda . dF/dp for every parameter asked for, each from quantities at one node or edge."""
-    graph, values = question.network.graph, question.system.values
-    slopes: dict[str, Array] = {}
-    for term in question.terms:
-        slopes |= term.force_slopes(graph, values, question.phases, response)
-    return slopes
+    exact = exact_slopes(question)
+    return checked(question, question.answer(exact.values, exact.errors, ok=exact.regular), lambda: NEARLY_SINGULAR)

@@ -20,6 +20,8 @@ from numpy.typing import ArrayLike
 
 from phasegrad._validation import Array
 from phasegrad.equilibria import Equilibrium
+from phasegrad.gradients._accuracy import NEARLY_SINGULAR, checked
+from phasegrad.gradients._exact import distances, exact_slopes
 from phasegrad.gradients._question import Gradient, Question, ask
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost
@@ -27,6 +29,7 @@ from phasegrad.solvers import refuse_dense_solve
 
 _SAME_STATE = 1e-6
 _MAX_STEPS = 50
+_ADVICE = f"Either two writings of a term or cost disagree, its force and 'torch_force'. Or: {NEARLY_SINGULAR}"
 
 
 def autograd(
@@ -48,7 +51,9 @@ def autograd(
             gradients, ok[b] = _sample_gradient(question, int(b), names)
             for name in names:
                 values[name][b] = gradients[name]
-    return question.answer(values, ok=ok)
+    # The values are this method's own; how far off they may be, the other writing of the same formulas tells.
+    exact = exact_slopes(question)
+    return checked(question, question.answer(values, distances(question, values, exact), ok=ok), lambda: _ADVICE)
 
 
 @contextmanager

@@ -41,6 +41,8 @@ class GradientTable:
         Cosine between methods, over all samples with a gradient.
     relative_error : dict of str to ndarray, shape (M, M)
         |row - column| / |column|.
+    stated_error : dict of str to ndarray, shape (M,)
+        What each gradient says of itself: its largest `Gradient.error` over its largest entry, of the worst sample.
     """
 
     methods: tuple[str, ...]
@@ -48,12 +50,15 @@ class GradientTable:
     gradients: dict[str, Gradient]
     cosine: dict[str, FloatArray]
     relative_error: dict[str, FloatArray]
+    stated_error: dict[str, FloatArray]
 
     def __str__(self) -> str:
         width = max(len(name) for name in self.methods) + 2
         lines = []
         for parameter in self.cosine:
-            lines.append(f"gradient by {parameter}: relative error (below diagonal), 1 - cosine (above)")
+            lines.append(
+                f"gradient by {parameter}: stated error (diagonal), relative error (below), 1 - cosine (above)"
+            )
             lines.append(" " * width + "".join(f"{name:>{width}}" for name in self.methods))
             for row, name in enumerate(self.methods):
                 cells = [f"{self._cell(parameter, row, column):>{width}}" for column in range(len(self.methods))]
@@ -63,7 +68,7 @@ class GradientTable:
 
     def _cell(self, parameter: str, row: int, column: int) -> str:
         if row == column:
-            return "."
+            return f"{self.stated_error[parameter][row]:.1e}"
         if row < column:
             return f"{1 - self.cosine[parameter][row, column]:.1e}"
         return f"{self.relative_error[parameter][row, column]:.1e}"
@@ -72,7 +77,7 @@ class GradientTable:
 def check_gradients(
     network: Network, equilibrium: Equilibrium, objective: Cost, target: ArrayLike, *,
     wrt: str | Iterable[str] | None = None, methods: Iterable[str] | None = None, frequencies: str = "relative",
-    beta: float = 1e-4,
+    beta: float = 1e-4, step: float | None = None,
 ) -> GradientTable:  # fmt: skip
     """Compare every gradient method with every other.
 
@@ -86,6 +91,8 @@ def check_gradients(
         All six if left out; autograd is left out, and named so, where PyTorch is not installed.
     beta : float
         Nudge of `two_phase` and `centred`.
+    step : float, optional
+        Step of `finite_difference`, chosen by it if left out.
 
     Examples
     --------
@@ -111,16 +118,19 @@ def check_gradients(
     parameters = (wrt,) if isinstance(wrt, str) else tuple(wrt)
     gradients = {}
     for name in used:
-        options = {"beta": beta} if METHODS[name] in (two_phase, centred) else {}
+        options: dict[str, Any] = {"beta": beta} if METHODS[name] in (two_phase, centred) else {}
+        options |= {"step": step} if METHODS[name] is finite_difference else {}
         gradients[name] = METHODS[name](
             network, equilibrium, objective, target, wrt=parameters, frequencies=frequencies, **options
         )
-    cosines, errors = {}, {}
+    cosines, errors, stated = {}, {}, {}
     for parameter in parameters:
         flat = [gradients[name][parameter].ravel() for name in used]
         cosines[parameter] = np.array([[cosine(a, b) for b in flat] for a in flat])
         errors[parameter] = np.array([[relative_error(a, b) for b in flat] for a in flat])
-    return GradientTable(used, missing, gradients, cosines, errors)
+        worst = [gradients[name].relative_error(parameter) for name in used]
+        stated[parameter] = np.array([np.max(each[~np.isnan(each)], initial=0.0) for each in worst])
+    return GradientTable(used, missing, gradients, cosines, errors, stated)
 
 
 def cosine(a: ArrayLike | Gradient, b: ArrayLike | Gradient) -> float:

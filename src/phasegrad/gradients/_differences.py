@@ -1,8 +1,19 @@
-"""The finite-difference gradient: turn every parameter up and down, let the network settle, compare the costs."""
+r"""The finite-difference gradient: turn every parameter up and down, let the network settle, compare the costs.
+
+A central difference D(h) with step h is off by a h^2 + n / h: by the third derivative, which is read off half the step,
+
+    D(h) - D(h / 2) = (3 / 4) a h^2
+
+and by the noise n of the costs: what the settled states leave of the force, as the cost feels it, and rounding. The
+best step is (n / 2a)^(1/3). Where the first one is not good enough, the next is taken from there: close to the loss of
+locking a state answers so strongly that only small steps stay on its branch.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,43 +21,57 @@ from numpy.typing import ArrayLike
 from phasegrad._validation import Array, BoolArray, FloatArray, IntArray, positive_float
 from phasegrad.dynamics import System
 from phasegrad.equilibria import Equilibrium, tolerance_of
-from phasegrad.gradients._question import Gradient, ask
+from phasegrad.gradients._accuracy import checked
+from phasegrad.gradients._exact import force_rounding
+from phasegrad.gradients._question import Gradient, Question, ask
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost
-from phasegrad.solvers import branch_solver, on_one_blas_thread
+from phasegrad.solvers import branch_solver, on_one_blas_thread, respond
 from phasegrad.terms import Term
 
 _ENTRIES_AT_ONCE = 2**22
+_EPS = float(np.finfo(float).eps)
+# The first step, as a share of the parameter or of the forces; the relative error that is good enough; further steps.
+_STEP, _GOOD, _TRIES = 1e-5, 1e-7, 4
+# How much a step may change from one try to the next, and by what it is shortened where it was far too long.
+_CHANGE, _SHORTER = 1e4, 1e-3
+# By which share of its way a state may miss half of it at half the step.
+_BOWED = 0.1
+_ADVICE = (
+    "Its equilibrium is nearly unstable, or strengths span too many decades: a step small enough to stay on the branch "
+    "is lost in rounding. Give another step, or use adjoint, which needs none."
+)
 
 
 @on_one_blas_thread
 def finite_difference(
     network: Network, equilibrium: Equilibrium, objective: Cost, target: ArrayLike, *,
-    wrt: str | Iterable[str] = "omega", frequencies: str = "relative", step: float = 1e-5,
+    wrt: str | Iterable[str] = "omega", frequencies: str = "relative", step: float | None = None,
 ) -> Gradient:  # fmt: skip
-    """Return the gradient by central differences of the cost, every parameter turned by ``step`` both ways.
+    """Return the gradient by central differences of the cost, every parameter turned both ways.
 
-    A relative frequency is turned alone, without taking the mean again; a raw one moves the mean with it.
+    A relative frequency is turned alone, without taking the mean again; a raw one moves the mean with it. Every entry
+    is taken with half the step too, which tells its error; that makes four equilibria per parameter.
 
     Parameters
     ----------
     network, equilibrium, objective, target, wrt, frequencies
         As for `adjoint`.
-    step : float
-        How far each parameter is turned.
+    step : float, optional
+        How far each parameter is turned. Left out, it is 1e-5 of the parameter, or of the strongest force up to 1 if
+        that is more, and for an entry that this leaves in error the step at which its error is least.
     """
-    step = positive_float("step", step, "finite_difference")
+    if step is not None:
+        step = positive_float("step", step, "finite_difference")
     question = ask("finite_difference", network, equilibrium, objective, target, wrt, frequencies, turned=True)
     samples, ok = question.solvable, np.ones(question.system.batch, dtype=bool)
-    system, values = question.system.take(samples), {}
+    part, values, errors = question.take(samples), {}, {}
+    costs = _Noise.of(part)
     for name in question.wrt:
-        slopes, found = difference_slopes(
-            system, question.phases[samples], objective, question.nodes, question.target[samples],
-            (network.term_of(name)[0], name), step=step, raw=frequencies == "raw",
-        )  # fmt: skip
-        values[name] = np.zeros((question.system.batch, slopes.shape[1]))
-        values[name][samples], ok[samples] = slopes, ok[samples] & found
-    return question.answer(values, ok=ok)
+        slopes, error, found = _slopes(part, name, step, costs)
+        values[name], errors[name] = np.zeros((2, ok.size, slopes.shape[1]))
+        values[name][samples], errors[name][samples], ok[samples] = slopes, error, ok[samples] & found
+    return checked(question, question.answer(values, errors, ok=ok), lambda: _ADVICE)
 
 
 def difference_slopes(
@@ -57,20 +82,145 @@ def difference_slopes(
 
     ``phases`` (B, N) are the equilibria of the samples; a turned one is looked for near its own.
     """
-    term, name = parameter
+    batch, width = system.batch, system.values[parameter[1]].shape[1]
+    rows, which = np.repeat(np.arange(batch), width), np.tile(np.arange(width), batch)
+    turns = _Turns(system, phases, cost, nodes, target, *parameter, raw)
+    slopes, settled = np.zeros(rows.size), np.ones(rows.size, dtype=bool)
+    for some in turns.parts(rows.size):
+        found = turns.difference(rows[some], which[some], np.full(rows[some].size, step))
+        slopes[some], settled[some] = found.slope, found.settled
+    return slopes.reshape(batch, width), np.all(settled.reshape(batch, width), axis=1)
+
+
+class _Difference(NamedTuple):
+    """Central differences of the cost, (K,), from states that differ by ``span`` (K, N).
+
+    ``left`` is what the worse of the two states leaves of the force, ``settled`` whether that counts as zero.
+    """
+
+    slope: FloatArray
+    span: Array
+    left: FloatArray
+    settled: BoolArray
+
+
+@dataclass(frozen=True)
+class _Turns:
+    """One array of parameters, an entry of which is turned, and all that its cost depends on."""
+
+    system: System
+    phases: Array
+    cost: Cost
+    nodes: IntArray
+    target: Array
+    term: Term
+    name: str
+    raw: bool
+
+    def parts(self, count: int) -> Iterator[slice]:
+        """Yield so many turns in parts that fit into memory."""
+        width = max(self.system.values[self.name].shape[1], self.system.graph.size)
+        at_once = max(1, _ENTRIES_AT_ONCE // (2 * width))
+        return (slice(first, first + at_once) for first in range(0, count, at_once))
+
+    def difference(self, rows: IntArray, which: IntArray, steps: FloatArray) -> _Difference:
+        """Return the central differences of samples ``rows`` by entries ``which``, each with its own step, all (K,)."""
+        part = self.system.take(rows)
+        values = np.broadcast_to(part.values[self.name], (rows.size, part.values[self.name].shape[1]))
+        costs, phases, left, settled = [], [], np.zeros(rows.size), np.ones(rows.size, dtype=bool)
+        for by in (steps, -steps):
+            change = {self.name: self.term.turned(part.graph, self.name, values, which, by, raw=self.raw)}
+            turned = part.with_values(change)
+            limits = tolerance_of(turned, 1e-12, self.phases[rows])
+            solution = branch_solver(turned).solve(turned, self.phases[rows], limits)
+            left, settled = np.maximum(left, solution.residual), settled & (solution.residual <= limits)
+            phases.append(solution.phases)
+            costs.append(self.cost.cost(np.take(solution.phases, self.nodes, axis=1), self.target[rows]))
+        return _Difference((costs[0] - costs[1]) / (2 * steps), phases[0] - phases[1], left, settled)
+
+    def twice(self, rows: IntArray, which: IntArray, steps: FloatArray) -> _Twice:
+        """Return the differences at a step and at half of it."""
+        found = []
+        for some in self.parts(rows.size):
+            whole, half = (self.difference(rows[some], which[some], h * steps[some]) for h in (1.0, 0.5))
+            bow, span = (np.max(np.abs(each), axis=1) for each in (whole.span - 2 * half.span, whole.span))
+            left, settled = np.maximum(whole.left, half.left), whole.settled & half.settled
+            found.append((whole.slope, 4 / 3 * np.abs(whole.slope - half.slope), left, settled, bow <= _BOWED * span))
+        return _Twice(*(np.concatenate(column) for column in zip(*found, strict=True)))
+
+
+class _Twice(NamedTuple):
+    """Central differences (K,), what half the step says they are off, and whether to believe it.
+
+    ``straight`` says that half the step moved the state half as far: else the difference is no beginning of a slope.
+    """
+
+    slope: FloatArray
+    bent: FloatArray
+    left: FloatArray
+    settled: BoolArray
+    straight: BoolArray
+
+
+@dataclass(frozen=True)
+class _Noise:
+    """By how much costs of settled states are wrong, (B,): plainly, and per residual of the force."""
+
+    plain: FloatArray
+    per_residual: FloatArray
+
+    @classmethod
+    def of(cls, question: Question) -> _Noise:
+        """Return the noise of the samples of a question; the cost feels forces as the adjoint response says."""
+        free, slope = question.network.graph.free, question.slope(question.phases)
+        response = np.abs(respond(question.system, question.phases, slope[:, free], transposed=True)[0])
+        feels = np.sum(response * force_rounding(question)[:, free], axis=1)
+        cost = np.abs(question.objective.cost(question.outputs, question.target))
+        rounding = _EPS * (cost + np.sum(np.abs(slope * question.phases), axis=1))
+        return cls(feels + 4 * rounding, np.sum(response, axis=1))
+
+
+def _slopes(question: Question, name: str, step: float | None, noise: _Noise) -> tuple[Array, Array, BoolArray]:
+    """Return slopes by one array of parameters and their errors, (B, width), and where all states were found, (B,)."""
+    system, term = question.system, question.network.term_of(name)[0]
+    turns = _Turns(
+        system, question.phases, question.objective, question.nodes, question.target, term, name,
+        question.frequencies == "raw",
+    )  # fmt: skip
     batch, width = system.batch, system.values[name].shape[1]
-    gradient, ok = np.zeros((batch, width)), np.ones(batch, dtype=bool)
-    columns = max(1, _ENTRIES_AT_ONCE // (2 * max(batch, 1) * max(width, system.graph.size)))
-    for first in range(0, width, columns):
-        chosen = np.arange(first, min(first + columns, width))
-        rows, which = np.repeat(np.arange(batch), chosen.size), np.tile(chosen, batch)
-        part, costs = system.take(rows), []
-        values = np.broadcast_to(part.values[name], (rows.size, width))
-        for sign in (1.0, -1.0):
-            turned = part.with_values({name: term.turned(part.graph, name, values, which, sign * step, raw=raw)})
-            limits = tolerance_of(turned, 1e-12, phases[rows])
-            solution = branch_solver(turned).solve(turned, phases[rows], limits)
-            ok[rows[solution.residual > limits]] = False
-            costs.append(cost.cost(np.take(solution.phases, nodes, axis=1), target[rows]))
-        gradient[:, chosen] = ((costs[0] - costs[1]) / (2 * step)).reshape(batch, chosen.size)
-    return gradient, ok
+    rows, which = np.repeat(np.arange(batch), width), np.tile(np.arange(width), batch)
+    steps = np.full(rows.size, step) if step else _first_steps(system, name)[rows, which]
+    best, error = np.zeros(rows.size), np.full(rows.size, np.inf)
+    found, trying = np.zeros(rows.size, dtype=bool), np.arange(rows.size if question.network.graph.free.size else 0)
+    for _ in range(1 if step else 1 + _TRIES):
+        if not trying.size:
+            break
+        twice = turns.twice(rows[trying], which[trying], steps[trying])
+        noisy = noise.plain[rows[trying]] + noise.per_residual[rows[trying]] * twice.left
+        off = np.where(twice.settled & twice.straight, 1.5 * twice.bent + noisy / steps[trying], np.inf)
+        better = off < error[trying]
+        better |= twice.settled & ~found[trying]
+        best[trying[better]], error[trying[better]] = twice.slope[better], off[better]
+        found[trying] |= twice.settled
+        largest = np.max(np.abs(best).reshape(batch, width), axis=1, initial=0.0)[rows[trying]]
+        steps[trying] *= _factors(twice, noisy, steps[trying])
+        trying = trying[error[trying] > _GOOD * largest]
+    shape = (batch, width)
+    return best.reshape(shape), error.reshape(shape), np.all(found.reshape(shape), axis=1)
+
+
+def _factors(twice: _Twice, noisy: FloatArray, steps: FloatArray) -> FloatArray:
+    """Return by what to multiply steps h for (n / 2a)^(1/3); where they left the beginning they are far too long."""
+    curvature = twice.bent / steps**2
+    best = np.cbrt(noisy / np.where(curvature > 0, 2 * curvature, 1.0)) / steps
+    best = np.clip(np.where(curvature > 0, best, _CHANGE), 1 / _CHANGE, _CHANGE)
+    lost = ~twice.settled | (~twice.straight & (twice.bent * steps > 4 * noisy))
+    return np.where(lost, _SHORTER, best)
+
+
+def _first_steps(system: System, name: str) -> FloatArray:
+    """Return the step of every entry to begin with, (B, width)."""
+    values = np.abs(system.values[name])
+    forces = np.minimum(1.0, system.scales[0])[:, None]
+    steps = _STEP * np.maximum(values, np.where(forces > 0, forces, 1.0))
+    return np.broadcast_to(steps, (system.batch, values.shape[1]))

@@ -9,12 +9,17 @@ derivative by beta: from 0 and beta (error of order beta), from -beta and beta (
 one step along the imaginary axis has no cancellation and M points on a circle have an error of order beta^M.
 
 Without an energy (non-reciprocal coupling) the shift d theta / d beta is used in place of the adjoint
-response. That is right only for a symmetric Laplacian, and biased otherwise.
+response. That is right only for a symmetric Laplacian, and biased otherwise: the shift is L^-1 c where the gradient
+needs L^-T c.
+
+How far off a gradient is, by its nudge or by that bias, one transposed solve tells (`phasegrad.gradients._exact`). A
+nudge that was left to be chosen is made weaker where it shows too much.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,15 +27,23 @@ from numpy.typing import ArrayLike
 from phasegrad._validation import Array, FloatArray, choice, positive_float, whole_number
 from phasegrad.dynamics import Pull
 from phasegrad.equilibria import Equilibrium, settle
-from phasegrad.gradients._adjoint import local_products
-from phasegrad.gradients._question import Gradient, Question, ask, warn
+from phasegrad.gradients._accuracy import GIVEN_NUDGE_LIMIT, LIMIT, NEARLY_SINGULAR, checked
+from phasegrad.gradients._exact import Exact, distances, exact_slopes, local_products
+from phasegrad.gradients._question import Gradient, Question, ask
 from phasegrad.graphs import refuse_dense
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost
 from phasegrad.solvers import branch_solver, on_one_blas_thread, respond
 
+Weights = Callable[[float], Mapping[complex, complex]]
+
 _ORDER = {"two_phase": 1, "centred": 2, "holomorphic": 2}
-_FAR_OUTSIDE = 0.2
+# Weaker nudges that are tried, how much weaker at most, and a relative error that none of them can go below.
+_TRIES, _WEAKEST, _ROUNDED = 3, 1e-3, 1e-8
+# How many times its own error a gradient must be for another one to be judged by it.
+_CLEAR = 100.0
+# Radians below which a difference of phases is mostly rounding.
+_ROUNDED_SHIFT = 1e-13
 _FEW_OUTPUTS, _POWER_STEPS, _ROUGHLY = 16, 8, 1e-4
 
 
@@ -45,8 +58,8 @@ def two_phase(
     network, equilibrium, objective, target, wrt, frequencies
         As for `adjoint`.
     beta : float, optional
-        Strength of the nudge; `suggest_beta` chooses it if left out. A warning says when the nudge moved the
-        outputs so far that the error of order beta is no longer small, or so little that rounding shows.
+        Strength of the nudge; if left out it is chosen so that the gradient is within a thousandth. The error is
+        measured, see `Gradient`, and a warning says when a nudge was too strong, or so weak that rounding shows.
 
     Examples
     --------
@@ -59,8 +72,7 @@ def two_phase(
     True
     """
     question = ask("two_phase", network, equilibrium, objective, target, wrt, frequencies)
-    beta = _chosen_beta(question, beta, 5e-4)
-    return _answer(question, beta, {beta: 1 / beta}, free=-1 / beta)
+    return _answer(question, beta, 5e-4, lambda beta: {beta: 1 / beta, 0.0: -1 / beta})
 
 
 def centred(
@@ -77,8 +89,7 @@ def centred(
         Strength of the nudges; `suggest_beta` chooses it if left out.
     """
     question = ask("centred", network, equilibrium, objective, target, wrt, frequencies)
-    beta = _chosen_beta(question, beta, 1e-6)
-    return _answer(question, beta, {beta: 0.5 / beta, -beta: -0.5 / beta})
+    return _answer(question, beta, 1e-6, lambda beta: {beta: 0.5 / beta, -beta: -0.5 / beta})
 
 
 def holomorphic(
@@ -102,11 +113,11 @@ def holomorphic(
     points = whole_number("points", points, 1, "holomorphic")
     question = ask("holomorphic", network, equilibrium, objective, target, wrt, frequencies)
     if points == 1:
-        beta = _chosen_beta(question, beta, 1e-16)
-        return _answer(question, beta, {1j * beta: -1j / beta})
-    beta = _chosen_beta(question, beta, 1e-12, order=points)
+        return _answer(question, beta, 1e-16, lambda beta: {1j * beta: -1j / beta})
     turns = np.exp(2j * np.pi * np.arange(points) / points)
-    return _answer(question, beta, {beta * turn: 1 / (points * beta * turn) for turn in turns})
+    return _answer(
+        question, beta, 1e-12, lambda beta: {beta * turn: 1 / (points * beta * turn) for turn in turns}, order=points
+    )
 
 
 def suggest_beta(
@@ -132,12 +143,6 @@ def suggest_beta(
     choice("method", method, _ORDER, "suggest_beta")
     question = ask("suggest_beta", network, equilibrium, objective, target, "omega", "relative")
     return _beta_for(question, error, _ORDER[method])
-
-
-def _chosen_beta(question: Question, beta: float | None, error: float, *, order: int | None = None) -> float:
-    if beta is not None:
-        return positive_float("beta", beta, question.owner)
-    return _beta_for(question, error, _ORDER[question.owner] if order is None else order)
 
 
 def _beta_for(question: Question, error: float, order: int) -> float:
@@ -207,21 +212,84 @@ def _nudged(question: Question, beta: complex) -> Equilibrium:
     return settle(system, (system.batch,), question.phases, branch_solver(system))
 
 
-def _answer(question: Question, beta: float, weights: Mapping[complex, complex], free: float = 0.0) -> Gradient:
-    """Return the gradient from equilibria under nudges, each with its weight, and the free one with its."""
-    others = [_nudged(question, nudge) for nudge in weights]
-    if not np.iscomplexobj(others[0].phases):
-        _warn_if_far(question, others[0], beta)
-    terms = [(weight, other.phases) for weight, other in zip(weights.values(), others, strict=True)]
-    terms += [(free, question.phases)] if free else []
-    return question.answer(_combine(question, terms), others=others, beta=beta)
+def _answer(
+    question: Question, beta: float | None, error: float, weights: Weights, *, order: int | None = None
+) -> Gradient:
+    """Return the gradient from equilibria under nudges, each with its weight, all of them set by ``beta``.
+
+    Left out, beta is chosen for a relative ``error``, and again where twice that is exceeded.
+    """
+    given, order = beta is not None, order or _ORDER[question.owner]
+    beta = _beta_for(question, error, order) if beta is None else positive_float("beta", beta, question.owner)
+    exact = exact_slopes(question)
+    measured = _measured(question, weights(beta), exact)
+    for _ in range(0 if given or not question.network.reciprocal else _TRIES):
+        if not measured.off > max(2 * error, _ROUNDED):
+            break
+        weaker = beta * max(0.5 * (error / measured.off) ** (1 / order), _WEAKEST)
+        other = _measured(question, weights(weaker), exact)
+        if not other.off < measured.off:
+            break
+        beta, measured = weaker, other
+    gradient = question.answer(
+        measured.values, distances(question, measured.values, exact), others=measured.others, beta=beta
+    )
+
+    def advice() -> str:
+        return _advice(question, measured, beta, order)
+
+    return checked(question, gradient, advice, GIVEN_NUDGE_LIMIT if given else LIMIT)
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """Slopes from nudged equilibria, those equilibria, and how far off the worst sample is by its nudge."""
+
+    values: dict[str, Array]
+    others: list[Equilibrium]
+    off: float
+
+
+def _measured(question: Question, weights: Mapping[complex, complex], exact: Exact) -> _Measured:
+    others = [_nudged(question, nudge) for nudge in weights if nudge]
+    states = {nudge: other.phases for nudge, other in zip((nudge for nudge in weights if nudge), others, strict=True)}
+    terms = [(weight, states.get(nudge, question.phases)) for nudge, weight in weights.items()]
+    values = _combine(question, terms)
+    usable = exact.regular & np.all([other.converged for other in others], axis=0)
+    off = 0.0
+    for name in question.wrt:
+        size = np.max(np.abs(exact.values[name]), axis=1, initial=0.0)
+        known = usable & (size > _CLEAR * np.max(exact.errors[name], axis=1, initial=0.0))
+        far = np.max(np.abs(values[name] - exact.values[name]), axis=1, initial=0.0)
+        off = max(off, float(np.max(far[known] / size[known], initial=0.0)))
+    return _Measured(values, others, off)
+
+
+def _advice(question: Question, measured: _Measured, beta: float, order: int) -> str:
+    """Say why a nudged gradient is off, and what to do."""
+    if not question.network.reciprocal:
+        return (
+            "The coupling is not reciprocal: a nudge shows the response of the network, where the gradient needs that "
+            "of the transposed one. Use adjoint, finite_difference or autograd, which are right there."
+        )
+    if not measured.off > LIMIT:
+        return NEARLY_SINGULAR
+    converged = np.all([other.converged for other in measured.others], axis=0)
+    shift = np.max(np.abs(measured.others[0].phases - question.phases), axis=1)[converged]
+    if float(np.min(shift, initial=np.inf)) < _ROUNDED_SHIFT:
+        return (
+            f"The nudge beta={beta:g} moved no oscillator of some sample by more than rounding. Use a larger beta, or "
+            "method holomorphic."
+        )
+    weaker = beta * (LIMIT / measured.off) ** (1 / order)
+    return f"The nudge beta={beta:g} is too strong. Try beta={weaker:.1g}, or leave beta out to have it chosen."
 
 
 def _combine(question: Question, terms: list[tuple[complex, Array]]) -> dict[str, Array]:
     """Return the real part of sum of weight * dE/dp over equilibria, for every parameter asked for."""
     if not question.network.reciprocal:
         shift = np.sum([weight * phases for weight, phases in terms], axis=0)
-        return local_products(question, -question.system.gauged(np.real(shift)))
+        return local_products(question, question.phases, -question.system.gauged(np.real(shift)))
     graph, values = question.network.graph, question.system.values
     total: dict[str, Array] = {}
     for term in question.terms:
@@ -229,27 +297,3 @@ def _combine(question: Question, terms: list[tuple[complex, Array]]) -> dict[str
         for name in slopes[0][1]:
             total[name] = np.real(np.sum([weight * slope[name] for weight, slope in slopes], axis=0))
     return total
-
-
-def _warn_if_far(question: Question, pulled: Equilibrium, beta: float) -> None:
-    """Warn when the outputs' own response shows that the nudge is far too strong or too weak."""
-    before = question.objective.force(question.outputs, question.target)
-    after = question.objective.force(np.take(pulled.phases, question.nodes, axis=1), question.target)
-    size = np.linalg.norm(before, axis=1)
-    usable = pulled.converged & (size > 1e-9)
-    if not np.any(usable):
-        return
-    moved = float(np.max(np.linalg.norm(after - before, axis=1)[usable] / size[usable]))
-    order = _ORDER[question.owner]
-    if moved**order > _FAR_OUTSIDE:
-        advice = beta * (0.01 / moved) ** (1 / order)
-        warn(
-            f"{question.owner}: the nudge beta={beta:g} changed the outputs' pull toward their target by {moved:.0%}, "
-            f"so the gradient may be off by as much. Try beta={advice:.1g}, or leave beta out to have it chosen."
-        )
-    shift = np.max(np.abs(pulled.phases - question.phases), axis=1)[usable]
-    if float(np.min(shift)) < 1e-14:
-        warn(
-            f"{question.owner}: the nudge beta={beta:g} moved no oscillator of some sample by more than rounding. "
-            "Use a larger beta, or method holomorphic."
-        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 import warnings
 from collections.abc import Iterable, Mapping
@@ -27,7 +28,7 @@ _LOST = _STATUSES.index(Status.UNCONVERGED)
 
 
 class GradientWarning(UserWarning):
-    """A gradient that is missing for some samples, or that its nudge has made inaccurate."""
+    """A gradient that is missing for some samples, or whose stated error is large."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,11 @@ class Gradient:
         identity), or the raw ones. Where a field or clamped phases fix the frame the two agree.
     values : mapping of str to ndarray, shape (..., width)
         The gradient by every parameter that was asked for; each is an attribute too: ``gradient.omega``.
+    error : mapping of str to ndarray, shape (..., width)
+        How far each entry may be off, in the entry's own units. Of `adjoint` it is what rounding can do to the state
+        and to its linear system; of nudged methods and `autograd` the measured distance from the adjoint gradient, plus
+        the error of that; of `finite_difference` what half the step changes, plus rounding. A `GradientWarning` says
+        when it exceeds a hundredth of the largest entry of a sample, a tenth where the nudge was given by hand.
     cost : ndarray, shape (...)
         Of the free equilibrium.
     status : ndarray of Status, shape (...)
@@ -55,9 +61,19 @@ class Gradient:
     method: str
     frequencies: str
     values: Mapping[str, FloatArray]
+    error: Mapping[str, FloatArray]
     cost: FloatArray
     status: NDArray[np.object_]
     beta: float | None
+
+    def relative_error(self, parameter: str) -> FloatArray:
+        """Return the largest stated error by one parameter over the largest entry, of every sample, shape (...).
+
+        Zero where both vanish, NaN where there is no gradient.
+        """
+        size, error = (np.max(np.abs(each), axis=-1, initial=0.0) for each in (self[parameter], self.error[parameter]))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where((error == 0) & (size == 0), 0.0, error / size)
 
     @property
     def valid(self) -> BoolArray:
@@ -77,12 +93,13 @@ class Gradient:
         raise AttributeError(f"This gradient was not taken by {name!r}. Ask for it with wrt={name!r}.")
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "values": dict(self.values)}
+        return {**self.__dict__, "values": dict(self.values), "error": dict(self.error)}
 
     def __str__(self) -> str:
         lines = [f"gradient by {self.method} of {counted(self.cost.size, 'sample')}"]
         for name, slope in self.values.items():
-            lines.append(f"  {name:<16} shape {slope.shape}, largest {np.nanmax(np.abs(slope), initial=0.0):.3g}")
+            largest, error = (np.nanmax(np.abs(each), initial=0.0) for each in (slope, self.error[name]))
+            lines.append(f"  {name:<16} shape {slope.shape}, largest {largest:.3g}, error at most {error:.1g}")
         return "\n".join(lines)
 
 
@@ -121,11 +138,33 @@ class Question:
         """Free phases of the outputs, (B, M)."""
         return np.take(self.phases, self.nodes, axis=1)
 
+    def take(self, rows: IntArray) -> Question:
+        """Return the question for some of the samples, flat."""
+        return dataclasses.replace(
+            self, shape=(rows.size,), system=self.system.take(rows), phases=self.phases[rows], target=self.target[rows],
+            status=self.status[rows],
+        )  # fmt: skip
+
+    def slope(self, phases: Array) -> Array:
+        """Return the derivative of the cost by the phases of all oscillators, (B, N), at any phases (B, N)."""
+        slope = np.zeros_like(phases)
+        slope[:, self.nodes] = -self.objective.force(np.take(phases, self.nodes, axis=1), self.target)
+        return slope
+
+    def in_units(self, name: str, slope: Array) -> Array:
+        """Return slopes (B, width) by what the force is given, turned into those that were asked for."""
+        if self.frequencies == "raw" and not self.turned:
+            return self.network.term_of(name)[0].raw_slope(self.network.graph, name, slope)
+        return slope
+
     def answer(
-        self, values: Mapping[str, Array], *, others: Iterable[Equilibrium] = (), ok: BoolArray | None = None,
-        beta: float | None = None,
+        self, values: Mapping[str, Array], errors: Mapping[str, Array], *, others: Iterable[Equilibrium] = (),
+        ok: BoolArray | None = None, beta: float | None = None,
     ) -> Gradient:  # fmt: skip
-        """Return the gradient made of flat per-sample ``values``, NaN where an equilibrium is missing."""
+        """Return the gradient made of flat per-sample ``values``, NaN where an equilibrium is missing.
+
+        ``errors`` are in the units that were asked for.
+        """
         severity = np.max([_severity(each) for each in (self.status, *(other.status for other in others))], axis=0)
         if ok is not None:
             severity[~ok] = np.maximum(severity[~ok], _LOST)
@@ -137,17 +176,17 @@ class Question:
                 f"found, and {shaky} have one at an equilibrium that is not stable. Rows without a gradient are NaN: "
                 "leave them out of sums, gradient.omega[gradient.valid]; gradient.status says what became of each."
             )
-        parts = {}
-        for name in self.wrt:
-            slope = values[name]
-            if self.frequencies == "raw" and not self.turned:
-                slope = self.network.term_of(name)[0].raw_slope(self.network.graph, name, slope)
-            filled = np.where(missing[:, None], np.nan, slope)
-            parts[name] = frozen_array(filled.reshape((*self.shape, slope.shape[1])))
+
+        def shaped(flat: Array) -> Array:
+            filled = np.where(missing[:, None], np.nan, flat)
+            return frozen_array(filled.reshape((*self.shape, flat.shape[1])))
+
+        parts = MappingProxyType({name: shaped(self.in_units(name, values[name])) for name in self.wrt})
+        stated = MappingProxyType({name: shaped(errors[name]) for name in self.wrt})
         cost = np.where(missing, np.nan, self.objective.cost(self.outputs, self.target))
         status = np.array([_STATUSES[rank] for rank in severity], dtype=object)
         cost, status = (frozen_array(each.reshape(self.shape)) for each in (cost, status))
-        return Gradient(self.owner, self.frequencies, MappingProxyType(parts), cost, status, beta)
+        return Gradient(self.owner, self.frequencies, parts, stated, cost, status, beta)
 
     @property
     def terms(self) -> list[Term]:

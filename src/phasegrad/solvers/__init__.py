@@ -16,7 +16,7 @@ from phasegrad.solvers._flow import GradientFlow
 from phasegrad.solvers._linear import chunks, is_positive_definite, on_one_blas_thread, one_blas_thread
 from phasegrad.solvers._newton import InTurn, Newton, Progress
 from phasegrad.solvers._products import Couplings, Products
-from phasegrad.solvers._response import respond
+from phasegrad.solvers._response import Responses, respond
 from phasegrad.solvers._stability import Stability, Verdict, exceeds, largest_angles, stability
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "Newton",
     "Products",
     "Progress",
+    "Responses",
     "Solution",
     "Solver",
     "Stability",

@@ -64,7 +64,7 @@ class Frequencies(Term):
         """Return the gradient minus its mean where the frame turns with the mean frequency."""
         return slope - slope.mean(axis=-1, keepdims=True) if graph.pinned else slope
 
-    def turned(self, graph: Graph, name: str, values: Array, which: Array, by: float, *, raw: bool) -> Array:
+    def turned(self, graph: Graph, name: str, values: Array, which: Array, by: Array, *, raw: bool) -> Array:
         """Return omega with one entry turned; a raw one moves the mean with it."""
         turned = super().turned(graph, name, values, which, by, raw=raw)
-        return turned - by / graph.size if raw and graph.pinned else turned
+        return turned - by[:, None] / graph.size if raw and graph.pinned else turned

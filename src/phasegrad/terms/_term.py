@@ -219,8 +219,11 @@ class Term(ABC):
         """Return a gradient by what the force is given turned into one by what the network was given, (..., width)."""
         return slope
 
-    def turned(self, graph: Graph, name: str, values: Array, which: Array, by: float, *, raw: bool) -> Array:
-        """Return values (B, width) with one entry of every sample turned; ``raw``: as the network was given them."""
+    def turned(self, graph: Graph, name: str, values: Array, which: Array, by: Array, *, raw: bool) -> Array:
+        """Return values (B, width) with one entry of every sample turned by ``by`` (B,).
+
+        With ``raw`` it is turned as the network was given it.
+        """
         values = values.copy()
         values[np.arange(values.shape[0]), which] += by
         return values

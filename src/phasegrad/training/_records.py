@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from phasegrad._validation import FloatArray
 from phasegrad.dynamics import laplacian
-from phasegrad.gradients import GradientWarning, adjoint, centred, cosine, finite_difference, two_phase
+from phasegrad.gradients import Gradient, GradientWarning, adjoint, centred, cosine, finite_difference, two_phase
 from phasegrad.networks import Network
 from phasegrad.training._plan import Plan
 from phasegrad.training._samples import Samples
 
+#: The gradients of a plan that come from nudged equilibria.
+NUDGED: dict[str, Callable[..., Gradient]] = {"two_phase": two_phase, "centred": centred}
 # Training samples on which the gradient is compared with the exact one.
 _PROBED = 32
 
@@ -39,23 +41,41 @@ def _condition(plan: Plan, network: Network, parts: Mapping[str, Samples], r: in
 
 def _gradient_cosine(plan: Plan, network: Network, parts: Mapping[str, Samples], r: int) -> float:
     """Return the cosine of the plan's gradient and the exact one, summed over the first training samples."""
-    samples, names = parts["train"], tuple(plan.rates)
+    names = tuple(plan.rates)
     if not names:
         return float("nan")
-    equilibrium = plan.settling.equilibrium(network, samples.inputs[r, :_PROBED])
-    target = samples.targets if samples.labels is None else samples.labels
-    question: Any = (network, equilibrium, plan.objective, target[r, :_PROBED])
-    options: dict[str, Any] = {"wrt": names, "frequencies": plan.frequencies}
+    question, options = _asked(plan, network, parts, r)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GradientWarning)
         exact = adjoint(*question, **options)
-        if plan.gradient in ("two_phase", "centred"):
-            method = two_phase if plan.gradient == "two_phase" else centred
-            used = method(*question, beta=plan.beta, **options)
+        if plan.gradient in NUDGED:
+            used = NUDGED[plan.gradient](*question, beta=plan.beta, **options)
         else:
-            used = finite_difference(*question, **options) if plan.gradient == "finite_difference" else exact
+            used = finite_difference(*question, step=1e-5, **options) if plan.gradient == "finite_difference" else exact
     means = [np.concatenate([np.nansum(each[name], axis=0) for name in names]) for each in (used, exact)]
     return cosine(*means)
+
+
+def nudged_error(plan: Plan, network: Network, parts: Mapping[str, Samples], r: int) -> tuple[float, str]:
+    """Return how far off the plan's nudged gradient is on the first training samples, and by which parameter.
+
+    That is the largest error of the worst sample, as a share of its largest entry.
+    """
+    question, options = _asked(plan, network, parts, r)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GradientWarning)
+        gradient = NUDGED[plan.gradient](*question, beta=plan.beta, **options)
+    each = {name: gradient.relative_error(name) for name in plan.rates}
+    return max((float(np.max(error[np.isfinite(error)], initial=0.0)), name) for name, error in each.items())
+
+
+def _asked(plan: Plan, network: Network, parts: Mapping[str, Samples], r: int) -> tuple[Any, dict[str, Any]]:
+    """Return what a gradient method takes: the first training samples, and the plan's options."""
+    samples = parts["train"]
+    equilibrium = plan.settling.equilibrium(network, samples.inputs[r, :_PROBED])
+    target = samples.targets if samples.labels is None else samples.labels
+    question = (network, equilibrium, plan.objective, target[r, :_PROBED])
+    return question, {"wrt": tuple(plan.rates), "frequencies": plan.frequencies}
 
 
 def _class_separation(plan: Plan, network: Network, parts: Mapping[str, Samples], r: int) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from phasegrad._validation import BoolArray, choice, random_stream, whole_number
+from phasegrad.gradients import LIMIT, GradientWarning
 from phasegrad.networks import Network
 from phasegrad.objectives import check_cost
 from phasegrad.training._batch import BatchEngine
@@ -18,7 +19,7 @@ from phasegrad.training._history import History, Training, TrainingState, Traini
 from phasegrad.training._lanes import LaneEngine
 from phasegrad.training._optimizers import Arrays
 from phasegrad.training._plan import Plan, classifier_plan
-from phasegrad.training._records import record
+from phasegrad.training._records import NUDGED, nudged_error, record
 from phasegrad.training._samples import Samples, gather, validation_rows
 
 Report = Callable[[int, History], None]
@@ -85,7 +86,8 @@ def train(
     -------
     Training
         Trained ``networks``, their ``history`` with the untrained scores in front, and the ``state`` to go on from.
-        Ctrl-C stops between two epochs, with a `TrainingWarning`, and returns what was trained until then.
+        Ctrl-C stops between two epochs, with a `TrainingWarning`, and returns what was trained until then. Where
+        coupling is not reciprocal and the gradient comes from nudges, a `GradientWarning` says how far off that is.
 
     Examples
     --------
@@ -204,7 +206,7 @@ class _Run:
 
     def go(self, last: int, report: Report | None) -> Training:
         """Train up to an epoch."""
-        rows = [self._untrained()]
+        rows, warned = [self._untrained()], self.epoch >= last or self._warn_of_bias("Before training")
         snapshot, ended = self._snapshot(), "patience" if self._all_stopped() else "finished"
         since = Tallies.zeros(len(self.networks))
         try:
@@ -229,6 +231,8 @@ class _Run:
             ended = "interrupted"
         if ended == "finished" and self.epoch < self.plan.epochs:
             ended = "until"
+        if not warned:
+            self._warn_of_bias("At the end of training")
         return self._result(rows, snapshot, ended)
 
     def _train_block(self, last: int) -> tuple[Tallies, float]:
@@ -335,6 +339,23 @@ class _Run:
                 TrainingWarning,
                 stacklevel=5,
             )
+
+    def _warn_of_bias(self, when: str) -> bool:
+        """Warn where nudged equilibria do not show the gradient because coupling is not reciprocal; say whether."""
+        if self.networks[0].reciprocal or self.plan.gradient not in NUDGED or not self.plan.rates:
+            return False
+        networks = self._current(self.engine.progress.parameters)
+        share, name = max(nudged_error(self.plan, each, self.parts, r) for r, each in enumerate(networks))
+        if share <= LIMIT:
+            return False
+        warnings.warn(
+            f"{when} the gradient by {name} was off by up to {100 * share:.0f} % of its largest entry, on the first "
+            f"training samples: the coupling is not reciprocal, and gradient={self.plan.gradient!r} is biased there. "
+            "Train with gradient='adjoint', which is right without reciprocity.",
+            GradientWarning,
+            stacklevel=4,
+        )
+        return True
 
     def _current(self, parameters: Arrays) -> list[Network]:
         return [

@@ -1,0 +1,183 @@
+r"""The exact gradient, and how far rounding may have moved it.
+
+With c = dC/dtheta at the equilibrium and L the reduced Laplacian, the implicit function theorem gives
+
+    L^T lambda = c,      dC/dp = lambda . dF/dp
+
+for every parameter p at once; each term knows its dF/dp (`Term.force_slopes`).
+
+Its error is measured: the state is moved by what the force left on it, and the rounding of that force, can move it,
+d = L^-1 (F + rounding); there the same equations are solved for the change of lambda, with the rounding of their own
+products beside what is left of them; and the gradient that comes out is compared. Where the Laplacian is nearly
+singular, or strengths span many decades, both steps are long. Signs of rounding are not known: one probe has all of
+them alike, which is the worst where no weight of the Laplacian is negative; where one is, a second probe mixes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from phasegrad._validation import Array, BoolArray, FloatArray
+from phasegrad.gradients._question import Question
+from phasegrad.solvers import Responses, on_one_blas_thread
+
+_EPS = float(np.finfo(float).eps)
+# Roundings of a force or a product, in units of the last place of its largest part.
+_ROUNDINGS = 4
+# How much longer than the probes the worst combination of signs is taken to be.
+_SAFETY = 4.0
+# Radians beyond which a moved state says nothing of the one that was given.
+_FAR = 0.5
+# What the linear systems of the probes may leave: an error is asked for to a digit.
+_ROUGHLY = 1e-2
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Slopes (B, width) by every parameter asked for, their errors, and where the Laplacian is regular, (B,)."""
+
+    values: Mapping[str, Array]
+    errors: Mapping[str, FloatArray]
+    regular: BoolArray
+
+
+@on_one_blas_thread
+def exact_slopes(question: Question) -> Exact:
+    """Return the adjoint gradient of a flat batch with its error, a part of the batch at a time.
+
+    Costs one solve per sample and, for the error, a few more with the same factors; on a sparse network two solves to
+    two digits, which together cost less than one more to rounding.
+    """
+    parts = [_exact_part(question.take(np.arange(part.start, part.stop))) for part in Responses.parts(question.system)]
+    if not parts:
+        parts = [_exact_part(question)]
+    return Exact(
+        {name: np.concatenate([part.values[name] for part in parts]) for name in question.wrt},
+        {name: np.concatenate([part.errors[name] for part in parts]) for name in question.wrt},
+        np.concatenate([part.regular for part in parts]),
+    )
+
+
+def distances(question: Question, values: Mapping[str, Array], exact: Exact) -> dict[str, FloatArray]:
+    """Return how far slopes by another method are from the exact ones, plus what those may be off, (B, width).
+
+    Where there are no exact ones, nothing is known.
+    """
+    found = {}
+    for name in question.wrt:
+        far = np.abs(question.in_units(name, values[name] - exact.values[name])) + exact.errors[name]
+        found[name] = np.where(exact.regular[:, None], far, np.inf)
+    return found
+
+
+def local_products(question: Question, phases: Array, response: Array) -> dict[str, Array]:
+    """Return lambda . dF/dp for every parameter asked for, each from quantities at one node or edge."""
+    graph, values = question.network.graph, question.system.values
+    slopes: dict[str, Array] = {}
+    for term in question.terms:
+        slopes |= term.force_slopes(graph, values, phases, response)
+    return {name: slopes[name] for name in question.wrt}
+
+
+def force_rounding(question: Question) -> FloatArray:
+    """Return how much of the force on every oscillator may be rounding, (B, N), the phases taken as they are."""
+    system, phases = question.system, question.phases
+    angles = np.abs(system.graph.angles(phases))
+    size = np.abs(system.drive) + np.zeros_like(phases)
+    if system.graph.pinned:
+        # The mean frequency is subtracted from every one of them.
+        size += np.max(np.abs(question.network.omega), initial=0.0)
+    for term in system.terms:
+        forward, backward, diagonal = term.stiffest(system.graph, system.values)
+        if forward is not None and backward is not None:
+            size += system.graph.at_ends(forward * angles, backward * angles)
+        if diagonal is not None:
+            size += diagonal * (1.0 + np.abs(phases))
+    if system.drifts:
+        # Forces are counted from that on the reference.
+        size += size[:, [system.graph.reference]]
+    return _ROUNDINGS * _EPS * size
+
+
+def _exact_part(question: Question) -> Exact:
+    solver, free = Responses(question.system, question.phases), question.network.graph.free
+    moving, regular = solver.solve(question.slope(question.phases)[:, free], transposed=True)
+    response = question.system.spread(moving)
+    values = local_products(question, question.phases, response)
+    errors = {name: np.zeros((question.system.batch, 1)) for name in question.wrt}
+    force, rounding = question.system.force(question.phases)[:, free], force_rounding(question)[:, free]
+    for signs in _signs(free.size)[: 1 if solver.sparse or _is_attractive(question) else 2]:
+        shift, _ = solver.solve(force + signs * rounding, accuracy=_ROUGHLY)
+        far = ~(np.max(np.abs(shift), axis=1, initial=0.0) <= _FAR)
+        shift[far] = 0.0
+        moved = _moved(question, solver, response, shift, signs)
+        for name in question.wrt:
+            change = np.abs(question.in_units(name, moved[name] - values[name]))
+            largest = np.max(change, axis=1, keepdims=True, initial=0.0)
+            largest[far | ~np.isfinite(largest[:, 0])] = np.inf
+            errors[name] = np.maximum(errors[name], largest)
+    stated = {
+        name: _SAFETY * errors[name] + 2 * _ROUNDINGS * _EPS * np.abs(question.in_units(name, values[name]))
+        for name in question.wrt
+    }
+    return Exact(values, stated, regular)
+
+
+def _moved(question: Question, solver: Responses, response: Array, shift: Array, signs: Array) -> dict[str, Array]:
+    """Return the gradient at a state moved by ``shift`` (B, n), its linear system rounded as ``signs`` say."""
+    free = question.network.graph.free
+    phases = question.phases.copy()
+    phases[:, free] += shift
+    slope = question.slope(phases)
+    product, size = _transposed_product(question, phases, response)
+    left = slope - product
+    left[:, free] += signs * _ROUNDINGS * _EPS * (size + np.abs(slope))[:, free]
+    change, _ = solver.solve(left[:, free], transposed=True, accuracy=_ROUGHLY)
+    return local_products(question, phases, response + question.system.spread(change))
+
+
+def _transposed_product(question: Question, phases: Array, vector: Array) -> tuple[Array, Array]:
+    """Return L^T x over all oscillators, (B, N), at any phases, and |L|^T |x|, which its rounding is a share of."""
+    graph, system = question.network.graph, question.system
+    product, size = np.zeros((2, *vector.shape))
+    for forward, backward, diagonal in (term.stiffness(graph, system.values, phases) for term in system.terms):
+        if forward is not None and backward is not None:
+            on_first, on_second = (w * np.take(vector, end, axis=1) for w, end in
+                                   ((forward, graph.first), (backward, graph.second)))  # fmt: skip
+            across, both = on_first - on_second, np.abs(on_first) + np.abs(on_second)
+            product += graph.at_ends(across, -across)
+            size += graph.at_ends(both, both)
+        if diagonal is not None:
+            product += diagonal * vector
+            size += np.abs(diagonal * vector)
+    return product, size
+
+
+def _is_attractive(question: Question) -> bool:
+    """Return whether no weight of the Laplacian is negative."""
+    graph, system = question.network.graph, question.system
+    weights = (term.stiffness(graph, system.values, question.phases) for term in system.terms)
+    return all(part is None or float(np.min(part, initial=0.0)) >= 0 for each in weights for part in each)
+
+
+def _signs(size: int) -> tuple[FloatArray, FloatArray]:
+    return np.ones(size), np.random.default_rng(size).choice([-1.0, 1.0], size)
+
+
+def natural_size(question: Question) -> dict[str, FloatArray]:
+    """Return how large the gradient by every parameter is nearby, (B,): a zero is told from what is merely small.
+
+    That is with all phases turned by up to a radian, the cost a thousandth of a radian away from its minimum, and a
+    hundred thousandth of the largest response everywhere.
+    """
+    offsets = np.random.default_rng(question.phases.shape[1]).uniform(-1.0, 1.0, question.phases.shape[1])
+    nearby, free = question.phases + offsets, question.network.graph.free
+    slope = np.abs(question.slope(question.phases)) + 1e-3 * np.abs(question.slope(nearby))
+    solver = Responses(question.system, question.phases)
+    response = question.system.spread(solver.solve(slope[:, free], transposed=True, accuracy=_ROUGHLY)[0])
+    response += 1e-5 * np.max(np.abs(response), axis=1, keepdims=True, initial=0.0) * np.sign(offsets)
+    slopes = local_products(question, nearby, response)
+    return {name: np.max(np.abs(slope), axis=1, initial=0.0) for name, slope in slopes.items()}
