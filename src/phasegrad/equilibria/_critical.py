@@ -28,7 +28,8 @@ from phasegrad.equilibria._path import convex_between, largest_change
 from phasegrad.networks import Network
 from phasegrad.solvers import STOPPING, Newton, is_sparse, on_one_blas_thread, refuse_dense_solve, respond
 
-_STRIDE = 0.9
+# The share of what is left to the end that a step covers, and how many times as long as the last one it may be.
+_STRIDE, _LONGER = 0.9, 10.0
 _ROUNDS = 300
 # A corrector that moves a state by more than this share of the step it corrects has left the branch.
 _CORRECTION = 0.5
@@ -44,7 +45,7 @@ class CriticalScale:
     Attributes
     ----------
     scale : float
-        Factor by which all frequencies may grow. Infinite without frequencies.
+        Factor by which all frequencies may grow. Infinite without frequencies, or where no float is that large.
     locked : float
         The largest factor at which a stable locked state was found; ``scale - locked`` is the uncertainty.
     equilibrium : Equilibrium or None
@@ -149,7 +150,7 @@ def _given_phases(start: Equilibrium | ArrayLike, size: int) -> FloatArray:
 
 
 class _Branch:
-    """The branch followed so far: the last locked state, its tangent, and the line that 1 / g^2 falls along.
+    """The branch followed so far: the last locked state, its tangent, and the last two factors with their g.
 
     ``bound`` is a factor at which nothing locks; ``ceiling`` one at which the last trial that failed found no state.
     """
@@ -157,7 +158,7 @@ class _Branch:
     def __init__(self, system: System, precision: float) -> None:
         self.system, self.precision = system, precision
         self.bound = self.ceiling = _node_bound(system)
-        self.locked, self.below = 0.0, 0
+        self.locked, self.step, self.below = 0.0, np.inf, 0
         self.state: Equilibrium
         self.tangent: FloatArray
         self.line: list[tuple[float, float]] = []
@@ -197,7 +198,8 @@ class _Branch:
                 if not self._advance(end * (1 + self.precision), self.state.phases):
                     return self._result(end)
                 continue
-            scale = self.locked + (_STRIDE if end < self.ceiling else 0.5) * (end - self.locked)
+            step = (_STRIDE if end < self.ceiling else 0.5) * (end - self.locked)
+            scale = self.locked + min(step, _LONGER * self.step)
             if not self._advance(scale, self._predicted(scale)):
                 self.ceiling, self.below = scale, 0
         raise RuntimeError(
@@ -213,6 +215,7 @@ class _Branch:
             return False
         if not convex_between(self.system, self.state.phases, found.phases):
             return False
+        self.step = scale - self.locked
         self._accept(scale, found)
         self.below += 1
         if self.below == _SECOND_TRIAL or scale >= self.ceiling:
@@ -228,12 +231,12 @@ class _Branch:
     def _accept(self, scale: float, found: Equilibrium) -> None:
         self.locked, self.state = scale, found
         free = self.system.graph.free
+        drive = self.system.drive[:, free]
+        unit = float(np.max(np.abs(drive), initial=0.0)) or 1.0
+        answer, _ = respond(self.system.driven(scale), found.phases, drive / unit, accuracy=1e-10)
         self.tangent = np.zeros((1, self.system.graph.size))
-        self.tangent[:, free], _ = respond(
-            self.system.driven(scale), found.phases, self.system.drive[:, free], accuracy=1e-10
-        )
-        growth = largest_change(self.system, self.tangent)
-        self.line = [*self.line[-1:], (scale, growth**-2.0 if growth > 0 else np.inf)]
+        self.tangent[:, free] = unit * answer
+        self.line = [*self.line[-1:], (scale, largest_change(self.system, self.tangent))]
 
     def _predicted(self, scale: float) -> FloatArray:
         """Return the phases expected at a factor, moving as the square root of what is left to the end."""
@@ -244,12 +247,13 @@ class _Branch:
     def _estimated_end(self) -> float:
         """Return where the line through the last two states reaches zero, within what has not failed."""
         if len(self.line) == 2:
-            (before, high), (after, low) = self.line
-            if low < high < np.inf:
-                return min(self.ceiling, after + low * (after - before) / (high - low))
-            return self.ceiling
+            (before, slower), (after, faster) = self.line
+            if slower >= faster:
+                return self.ceiling
+            share = (slower / faster) ** 2
+            return min(self.ceiling, after + share / (1.0 - share) * (after - before))
         # At the start: where the sine of the steepest angle would reach one if the flows grew in proportion.
-        return min(self.ceiling, float(np.hypot(self.locked, np.sqrt(self.line[0][1]))))
+        return min(self.ceiling, float(np.hypot(self.locked, 1.0 / self.line[0][1])))
 
     def _result(self, end: float) -> CriticalScale:
         mode = self.tangent[0] / np.max(np.abs(self.tangent))
@@ -275,4 +279,5 @@ def _node_bound(system: System) -> float:
     """Return a factor at which some oscillator certainly cannot lock, infinite if nothing drives the network."""
     speed, free = np.abs(system.drive[0]), system.graph.free
     free = free[speed[free] > 0]
-    return float(np.min(system.capacity[0][free] / speed[free], initial=np.inf)) * (1 + 1e-9)
+    with np.errstate(over="ignore"):
+        return float(np.min(system.capacity[0][free] / speed[free], initial=np.inf)) * (1 + 1e-9)
