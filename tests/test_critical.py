@@ -62,9 +62,9 @@ def test_it_is_where_bisection_loses_the_state(network):
 
 
 def odd_series(rng):
-    """Return random coefficients a_k of H, rising from zero: many have a shoulder or a summit before the highest."""
-    coefficients = rng.normal(size=rng.integers(1, 7))
-    coefficients /= np.arange(1, coefficients.size + 1) ** rng.uniform(0, 1.5)
+    """Return random coefficients a_k of H, rising from zero: most have a shoulder or a summit before the highest."""
+    coefficients = rng.normal(size=rng.integers(1, rng.choice([7, 25])))
+    coefficients /= np.arange(1, coefficients.size + 1) ** rng.uniform(0, 2)
     slope = coefficients @ np.arange(1, coefficients.size + 1)
     return coefficients if slope > 0 else -coefficients
 
