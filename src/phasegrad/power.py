@@ -179,7 +179,7 @@ def analyse(grid: Grid, *, scale: float = 1.0, relieve: str | None = None) -> Gr
 
 def _margin(grid: Grid) -> CriticalScale | None:
     """Return where the state of a grid is lost, or that of the first half, quarter, ... of its injections with one."""
-    for share in 0.5 ** np.arange(_SMALLER):
+    for share in (0.5**k for k in range(_SMALLER)):
         smaller = grid.replace(omega=share * grid.omega)
         state = find_equilibrium(smaller)
         if state.stable:
