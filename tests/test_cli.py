@@ -328,14 +328,23 @@ class TestGrid:
         assert "Synchrony is lost at 7.83 times these injections." in result.stdout
         assert json.loads(place.read_text())["critical_scale"] == pytest.approx(7.83, abs=0.01)
 
-    def test_a_margin_that_is_not_known_is_not_called_zero(self, here):
-        """Series capacitors are lines of negative coupling: the branch from zero injections is not a stable one."""
-        words = " ".join(here("grid", "case300").stdout.split())
+    def test_a_line_of_negative_coupling_does_not_make_it_contradict_itself(self, here, tmp_path):
+        """The state followed is the one shown, and lines beyond 90 degrees come with the reason."""
+        place = tmp_path / "grid.json"
+        result = here("grid", "case300", "--json", str(place))
+        words = " ".join(result.stdout.split())
+        assert result.returncode == 0
         assert "Converged and stable" in words
-        assert "lost at 0 times" not in words
-        assert "How far it is from losing synchrony is not known" in words
-        assert "1 line of negative coupling, which rests at 180" in words
-        assert "1 line of negative coupling makes unstable" in words
+        assert "Synchrony is lost at 2.509 times these injections." in words
+        assert "Beyond that, held by others: 118-1201, 120-1201. 120-1201 has negative coupling" in words
+        assert "All phases equal, near which a power flow ends, is not a stable state here" in words
+        found = json.loads(place.read_text())
+        assert (found["synchronous"], found["flat_stable"]) == (True, False)
+        assert found["critical_scale"] == pytest.approx(2.5085, abs=1e-4)
+        assert found["negative_coupling"] == ["120-1201"]
+        assert (
+            {line["line"] for line in found["stressed"][:2]} == set(found["beyond_90_deg"]) == {"118-1201", "120-1201"}
+        )
 
     def test_without_a_stable_state_the_status_is_1(self, here):
         assert here("grid", "case9", "--scale", "9").returncode == 1

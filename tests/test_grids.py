@@ -136,6 +136,38 @@ class TestAnalysis:
         assert pg.find_equilibrium(grid.replace(omega=0.999 * once.margin.scale * grid.omega)).stable
         assert not pg.find_equilibrium(grid.replace(omega=1.01 * once.margin.scale * grid.omega)).stable
 
+    def test_the_negative_line_costs_no_margin(self):
+        """Bus 1201 injects nothing: its two reactances in series make an ordinary line of the same grid."""
+        grid = grids.load("case300")
+        found = analyse(grid)
+        middle, (i, j) = grid.labels.index("1201"), (grid.labels.index(name) for name in ("118", "120"))
+        at = np.flatnonzero((grid.edges == middle).any(axis=1))
+        reactance = np.sum(1 / grid.coupling[at])
+        assert grid.omega[middle] == 0
+        assert reactance > 0
+        place = np.arange(grid.size) - (np.arange(grid.size) > middle)
+        edges = np.vstack([np.delete(grid.edges, at, axis=0), [i, j]])
+        coupling = np.append(np.delete(grid.coupling, at), 1 / reactance)
+        plain = pg.Network(place[edges], coupling, np.delete(grid.omega, middle), reference=place[grid.reference])
+        assert found.margin.scale == pytest.approx(pg.critical_scale(plain).scale, rel=1e-4)
+        assert found.margin.scale == pytest.approx(analyse(grid, scale=1.7).margin.scale * 1.7, rel=1e-5)
+
+    def test_a_grid_out_of_step_has_a_margin_below_one_and_nothing_else(self):
+        for name, scale in (("case9", 8.0), ("case300", 3.0)):
+            grid = grids.load(name)
+            found, whole = analyse(grid, scale=scale), analyse(grid)
+            assert not found.synchronous
+            assert found.margin.scale == pytest.approx(whole.margin.scale / scale, rel=1e-5)
+            assert found.margin.scale < 1
+            data = found.as_dict()
+            assert (data["synchronous"], data["stressed"], data["angles_deg"]) == (False, [], None)
+            assert data["beyond_90_deg"] == []
+
+    @pytest.mark.parametrize("scale", [0.0, -1.0, 1e-320, 1e-7, 1e7, np.inf, np.nan])
+    def test_a_scale_that_makes_no_sense_is_refused(self, scale):
+        with pytest.raises(ValueError, match="'scale' parameter of analyse must be a float from 1e-06 to 1e"):
+            analyse(grids.load("case9"), scale=scale)
+
     def test_a_line_can_be_relieved_only_in_a_grid_that_is_synchronous(self):
         with pytest.raises(ValueError, match="no stable state at scale 50"):
             analyse(grids.load("case14"), scale=50, relieve="1-2")
@@ -155,9 +187,14 @@ class TestCommand:
         assert abs(sum(found["relief"]["redispatch_mw"].values())) < 1e-9
         assert "<svg" in picture.read_text()
 
-    def test_a_grid_without_a_stable_state_exits_with_1(self):
-        result = run("grid", "case9", "--scale", "40")
+    def test_a_grid_without_a_stable_state_exits_with_1(self, tmp_path):
+        picture = tmp_path / "grid.svg"
+        result = run("grid", "case9", "--scale", "40", "--plot", str(picture))
         assert result.returncode == 1
+        drawn = picture.read_text()
+        assert "no stable state" in drawn
+        assert "phase (degrees)" not in drawn
+        assert "stress" not in drawn
         assert "Synchrony is lost at" in result.stdout
         assert "To blame is bus 2: it exchanges 6520 MW, its lines carry 1600 MW at most." in result.stdout
         assert "eigenvalue" not in result.stdout

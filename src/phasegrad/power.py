@@ -7,6 +7,7 @@ the angle across the line.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,15 +16,16 @@ import numpy as np
 from phasegrad._validation import FloatArray, float_between
 from phasegrad.datasets import Grid
 from phasegrad.dynamics import wrapped
-from phasegrad.equilibria import CriticalScale, Equilibrium, Status, critical_scale, find_equilibrium
+from phasegrad.equilibria import CriticalScale, Equilibrium, critical_scale, find_equilibrium
 from phasegrad.gradients import adjoint, cosine, two_phase
 from phasegrad.objectives import PhaseTargets
 
 #: Share of a line's angle that a redispatch is sized to take away, by the linear prediction.
 RELIEF = 0.1
 MOST_STRESSED = 5
-#: Injections outside of this are rounding errors, or dwarf every line.
-SMALLEST_SCALE, LARGEST_SCALE = 1e-6, 1e6
+#: Factors on all injections that make sense.
+SCALES = (1e-6, 1e6)
+_SMALLER = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,20 +56,40 @@ class Relief:
 class GridAnalysis:
     """Everything `phasegrad grid` reports: the grid with its injections scaled, its state, its margin and a relief.
 
-    ``angles`` (E,) are the phase differences from the first to the second bus of every line; ``margin`` is the critical
-    scale, counted from the grid as it is here.
+    ``angles`` (E,) are the phase differences from the first to the second bus of every line, where there is a stable
+    state. ``margin`` is the critical scale, counted from the grid as it is here: of that state or, where there is none,
+    of the one at half the injections, a quarter, and so on; None if none of them has one. ``flat`` says whether all
+    phases equal is a stable state without injections: near it a power flow ends, and negative couplings may undo it.
     """
 
     grid: Grid
     scale: float
     equilibrium: Equilibrium
     angles: FloatArray
-    margin: CriticalScale
+    margin: CriticalScale | None
+    flat: bool
     relief: Relief | None
 
     @property
+    def synchronous(self) -> bool:
+        """Whether there is a stable state; without one there are no angles to speak of."""
+        return bool(self.equilibrium.stable)
+
+    @property
+    def negative(self) -> list[int]:
+        """The lines of negative coupling."""
+        return np.flatnonzero(self.grid.coupling < 0).tolist()
+
+    @property
+    def beyond(self) -> list[int]:
+        """The lines whose ends are more than a quarter turn apart, in a stable state."""
+        return np.flatnonzero(np.abs(self.angles) > np.pi / 2).tolist() if self.synchronous else []
+
+    @property
     def stressed(self) -> list[int]:
-        """The lines of largest angle, the largest first."""
+        """The lines of largest angle, the largest first; none without a stable state."""
+        if not self.synchronous:
+            return []
         return np.argsort(-np.abs(self.angles), kind="stable")[:MOST_STRESSED].tolist()
 
     @property
@@ -78,24 +100,31 @@ class GridAnalysis:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain data."""
-        grid, relief, settled = self.grid, self.relief, bool(self.equilibrium.converged)
+        grid, relief, margin, settled = self.grid, self.relief, self.margin, bool(self.equilibrium.converged)
         assert grid.labels is not None
         found: dict[str, Any] = {
             "case": grid.name,
             "scale": self.scale,
             "status": self.equilibrium.status.item().name,
+            "synchronous": self.synchronous,
             "residual": float(self.equilibrium.residual) if settled else None,
             "smallest_eigenvalue": float(np.asarray(self.equilibrium.smallest_eigenvalue)) if settled else None,
             "cannot_lock": None if self.blocking is None else grid.labels[self.blocking],
-            "critical_scale": self.margin.scale or None,
-            "gives_way": [grid.lines[e] for e in self.margin.edges],
-            "breaks_away": [grid.labels[k] for k in self.margin.oscillators],
+            "critical_scale": None if margin is None else margin.scale,
+            "gives_way": [] if margin is None else [grid.lines[e] for e in margin.edges],
+            "breaks_away": [] if margin is None else [grid.labels[k] for k in margin.oscillators],
+            "flat_stable": self.flat,
+            "negative_coupling": [grid.lines[e] for e in self.negative],
+            "beyond_90_deg": [grid.lines[e] for e in self.beyond],
             "stressed": [
                 {"line": grid.lines[e], "angle_deg": float(np.degrees(self.angles[e])), "flow_mw": float(self.flow(e))}
                 for e in self.stressed
             ],
-            "angles_deg": dict(zip(map(str, grid.labels), np.degrees(self.equilibrium.phases).tolist(), strict=True)),
+            "angles_deg": None,
         }
+        if self.synchronous:
+            degrees = np.degrees(self.equilibrium.phases).tolist()
+            found["angles_deg"] = dict(zip(map(str, grid.labels), degrees, strict=True))
         if relief is not None:
             moved = np.flatnonzero(relief.redispatch)
             found["relief"] = {
@@ -132,7 +161,7 @@ def analyse(grid: Grid, *, scale: float = 1.0, relieve: str | None = None) -> Gr
     >>> round(found.margin.scale, 2), found.relief.agreement > 0.999999
     (6.4, True)
     """
-    scale = float_between("scale", scale, SMALLEST_SCALE, LARGEST_SCALE, "analyse")
+    scale = float_between("scale", scale, *SCALES, "analyse")
     scaled = grid.replace(omega=scale * grid.omega)
     assert isinstance(scaled, Grid)
     line = None if relieve is None else scaled.line(relieve)
@@ -141,10 +170,22 @@ def analyse(grid: Grid, *, scale: float = 1.0, relieve: str | None = None) -> Gr
     angles = wrapped(equilibrium.phases[i] - equilibrium.phases[j])
     relief = None
     if line is not None:
-        if equilibrium.status.item() is not Status.STABLE:
+        if not equilibrium.stable:
             raise ValueError(f"{grid.name} has no stable state at scale {scale:g}, so no line can be relieved there.")
         relief = _relieve(scaled, line)
-    return GridAnalysis(scaled, scale, equilibrium, angles, critical_scale(scaled), relief)
+    flat = bool(find_equilibrium(grid.replace(omega=np.zeros(grid.size))).stable)
+    return GridAnalysis(scaled, scale, equilibrium, angles, _margin(scaled), flat, relief)
+
+
+def _margin(grid: Grid) -> CriticalScale | None:
+    """Return where the state of a grid is lost, or that of the first half, quarter, ... of its injections with one."""
+    for share in (0.5**k for k in range(_SMALLER)):
+        smaller = grid.replace(omega=share * grid.omega)
+        state = find_equilibrium(smaller)
+        if state.stable:
+            margin = critical_scale(smaller, start=state)
+            return dataclasses.replace(margin, scale=share * margin.scale, locked=share * margin.locked)
+    return None
 
 
 def _relieve(grid: Grid, line: int) -> Relief:

@@ -98,7 +98,7 @@ def grid(
     tables(json).print(grid_tables(found))
     put(plot, lambda place: draw_grid(found, place), json=json)
     put_json(json, found.as_dict())
-    raise typer.Exit(0 if found.equilibrium.stable else 1)
+    raise typer.Exit(0 if found.synchronous else 1)
 
 
 def bench(

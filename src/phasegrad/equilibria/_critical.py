@@ -1,29 +1,41 @@
 r"""How far a network is from losing its locked state.
 
 All frequencies, counted from the mean, are scaled by one factor s. As s grows the locked state theta(s) meets an
-unstable one and both vanish: the smallest eigenvalue of the Laplacian falls to zero as sqrt(s_c - s), and the tangent
-d theta / ds = L^-1 omega grows as its inverse, so that 1 / g^2 goes to zero linearly, g being the fastest change of an
-angle across an edge. The continuation follows the state upward and reads s_c off that line; a step that goes too far
-finds no locked state, and the next one goes half the way.
+unstable one and both vanish in a saddle-node bifurcation: the smallest eigenvalue of the Laplacian falls to zero as
+sqrt(s_c - s), and the tangent d theta / ds = L^-1 omega grows as its inverse, so that 1 / g^2 goes to zero linearly, g
+being the fastest change of an angle across an edge. The continuation follows the state upward, predictor and corrector,
+and reads s_c off that line.
+
+A step counts only if it stays on the branch. The corrected state must lie near the predicted one, and the Laplacian
+must be positive definite all the way between the last state and the new one: the least that each of its weights
+becomes on the way makes a Laplacian that is smaller than every one passed, and if that is positive definite, so are
+they. Two different states at one s cannot be joined like this, because the energy would be convex along the way from
+one to the other. A step that fails is halved; the end that is answered has been tried, from within the precision.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phasegrad._validation import FloatArray, IntArray, float_between, frozen_array
+from phasegrad._validation import FloatArray, IntArray, float_between, frozen_array, last_axis_array
 from phasegrad.dynamics import System, build_system
 from phasegrad.equilibria._equilibrium import Equilibrium, settle
+from phasegrad.equilibria._path import convex_between, largest_change
 from phasegrad.networks import Network
-from phasegrad.solvers import Newton, is_sparse, on_one_blas_thread, refuse_dense_solve, respond
+from phasegrad.solvers import STOPPING, Newton, is_sparse, on_one_blas_thread, refuse_dense_solve, respond
 
-_STRIDE = 0.9
-_ROUNDS = 100
-# Across an edge; a state that is farther away than this belongs to another branch.
-_SAME_BRANCH = np.pi
+# The share of what is left to the end that a step covers, and how many times as long as the last one it may be.
+_STRIDE, _LONGER = 0.9, 10.0
+_ROUNDS = 300
+# A corrector that moves a state by more than this share of the step it corrects has left the branch.
+_CORRECTION = 0.5
+# Steps that succeed below a factor that failed until that one deserves another trial.
+_SECOND_TRIAL = 2
+_CORRECTOR = dataclasses.replace(STOPPING, polish=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +45,7 @@ class CriticalScale:
     Attributes
     ----------
     scale : float
-        Factor by which all frequencies may grow. Infinite without frequencies, zero if there is no locked state at all.
+        Factor by which all frequencies may grow. Infinite without frequencies, or where no float is that large.
     locked : float
         The largest factor at which a stable locked state was found; ``scale - locked`` is the uncertainty.
     equilibrium : Equilibrium or None
@@ -67,11 +79,15 @@ class CriticalScale:
 
 
 @on_one_blas_thread
-def critical_scale(network: Network, inputs: ArrayLike | None = None, *, precision: float = 1e-6) -> CriticalScale:
+def critical_scale(
+    network: Network, inputs: ArrayLike | None = None, *, start: Equilibrium | ArrayLike | None = None,
+    precision: float = 1e-6,
+) -> CriticalScale:  # fmt: skip
     """Return the factor by which all frequencies may grow before the locked state is lost.
 
-    The locked state is the one that grows out of the state without frequencies (all phases equal, unless a field says
-    otherwise). Frequencies are counted from their mean, or from the frame that a field or clamped phases fix.
+    Frequencies are counted from their mean, or from the frame that a field or clamped phases fix. The answer belongs to
+    one branch: to the state that is followed without a break, stable all the way. A network may have others that last
+    longer.
 
     Parameters
     ----------
@@ -79,17 +95,33 @@ def critical_scale(network: Network, inputs: ArrayLike | None = None, *, precisi
         Reciprocal.
     inputs : array_like, shape (n_in,), optional
         One sample of inputs; input frequencies are scaled with the others.
+    start : Equilibrium or array_like of shape (N,), optional
+        The state to follow upward from factor 1: a stable one of this network at these inputs. Left out, it is the
+        state that grows, from factor 0, out of the one without frequencies (all phases equal, unless a field says
+        otherwise).
     precision : float
         Relative precision of the factor.
+
+    Raises
+    ------
+    ValueError
+        If the state to begin with is not stable. Couplings of both signs can make the one without frequencies so: give
+        ``start`` then.
 
     Examples
     --------
     Two oscillators that differ by 1, coupled with strength 2 in both directions, lock up to a difference of 4:
 
     >>> import phasegrad as pg
-    >>> found = pg.critical_scale(pg.Network([[0, 1]], 2.0, [-0.5, 0.5]))
+    >>> network = pg.Network([[0, 1]], 2.0, [-0.5, 0.5])
+    >>> found = pg.critical_scale(network)
     >>> round(found.scale, 4), found.edges.tolist()
     (4.0, [0])
+
+    The same from the state at its own frequencies:
+
+    >>> round(pg.critical_scale(network, start=pg.find_equilibrium(network)).scale, 4)
+    4.0
     """
     precision = float_between("precision", precision, 1e-12, 0.1, "critical_scale")
     system, shape = build_system(network, inputs)
@@ -99,75 +131,129 @@ def critical_scale(network: Network, inputs: ArrayLike | None = None, *, precisi
         raise ValueError("critical_scale needs reciprocal coupling: without it there is no energy to follow.")
     if not is_sparse(system):
         refuse_dense_solve(network.graph, "critical_scale")
-    return _Continuation(system, precision).run()
+    branch = _Branch(system, precision)
+    branch.begin_at_rest() if start is None else branch.begin_at(_given_phases(start, network.size))
+    return branch.followed()
 
 
-class _Continuation:
-    """The branch followed so far: the last locked state, its tangent, and the line that 1 / g^2 falls along."""
+def _given_phases(start: Equilibrium | ArrayLike, size: int) -> FloatArray:
+    """Return the phases (1, N) of a state to begin with."""
+    given = start.phases if isinstance(start, Equilibrium) else start
+    if np.iscomplexobj(given):
+        raise ValueError("The 'start' parameter of critical_scale must be a real state, not one under a complex nudge.")
+    phases = last_axis_array("start", given, size, "one phase per oscillator", "critical_scale")
+    if phases.size != size:
+        raise ValueError(
+            f"The 'start' parameter of critical_scale must be one state, shape ({size},). Got shape {phases.shape}."
+        )
+    return phases.reshape(1, size)
+
+
+class _Branch:
+    """The branch followed so far: the last locked state, its tangent, and the last two factors with their g.
+
+    ``bound`` is a factor at which nothing locks; ``ceiling`` one at which the last trial that failed found no state.
+    """
 
     def __init__(self, system: System, precision: float) -> None:
         self.system, self.precision = system, precision
-        self.solver = Newton() if is_sparse(system) else Newton(max_steps=60)
-        self.locked, self.lost = 0.0, _node_bound(system)
-        self.state: Equilibrium | None = None
-        self.tangent = np.zeros((1, system.graph.size))
+        self.bound = self.ceiling = _node_bound(system)
+        self.locked, self.step, self.below = 0.0, np.inf, 0
+        self.state: Equilibrium
+        self.tangent: FloatArray
         self.line: list[tuple[float, float]] = []
 
-    def run(self) -> CriticalScale:
+    def begin_at_rest(self) -> None:
+        """Begin at the state without frequencies."""
+        system = self.system.driven(0.0)
+        found = settle(system, (1,), np.zeros((1, system.graph.size)), Newton())
+        if not found.stable[0]:
+            raise ValueError(
+                "Without frequencies this network does not rest in a stable state with all phases equal, so that there "
+                "is none to follow from there. Give critical_scale a stable state of the network as it is instead: "
+                "start=find_equilibrium(network)."
+            )
+        self._accept(0.0, found)
+
+    def begin_at(self, phases: FloatArray) -> None:
+        """Begin at a given state at factor 1."""
+        placed = self.system.place(phases)
+        found = settle(self.system, (1,), placed, _CORRECTOR)
+        if not found.stable[0] or not convex_between(self.system, placed, found.phases):
+            raise ValueError(
+                "The 'start' parameter of critical_scale must be a stable equilibrium of this network at these inputs. "
+                "There is none at the phases given: find one by find_equilibrium, and look at its status."
+            )
+        self._accept(1.0, found)
+
+    def followed(self) -> CriticalScale:
         """Return where the branch ends."""
-        nothing = np.empty(0, dtype=np.int64)
-        if not self._try(0.0):
-            return CriticalScale(0.0, 0.0, None, None, nothing, nothing)
-        if np.isinf(self.lost):
+        if np.isinf(self.bound):
+            nothing = np.empty(0, dtype=np.int64)
             return CriticalScale(np.inf, np.inf, self.state, None, nothing, nothing)
         for _ in range(_ROUNDS):
             end = self._estimated_end()
             if end - self.locked <= self.precision * end:
-                break
-            trial = self.locked + (_STRIDE if end < self.lost else 0.5) * (end - self.locked)
-            if not self._try(trial):
-                self.lost = trial
-        return self._result(self._estimated_end())
+                # From so near, a step beyond the end needs no prediction: what it does not find is not there.
+                if not self._advance(end * (1 + self.precision), self.state.phases):
+                    return self._result(end)
+                continue
+            step = (_STRIDE if end < self.ceiling else 0.5) * (end - self.locked)
+            scale = self.locked + min(step, _LONGER * self.step)
+            if not self._advance(scale, self._predicted(scale)):
+                self.ceiling, self.below = scale, 0
+        raise RuntimeError(
+            f"critical_scale has followed the locked state up to {self.locked:.12g} in {_ROUNDS} steps without coming "
+            f"within {self.precision:g} of where it ends. Ask for less precision."
+        )
 
-    def _try(self, scale: float) -> bool:
-        """Follow the branch to a factor; return whether the locked state is still there."""
-        start = np.zeros((1, self.system.graph.size)) if self.state is None else self._predicted(scale)
+    def _advance(self, scale: float, first: FloatArray) -> bool:
+        """Follow the branch to a factor; return whether it leads there."""
         scaled = self.system.driven(scale)
-        found = settle(scaled, (1,), start, self.solver)
-        if not found.stable[0] or (self.state is not None and self._jumped(found)):
+        found = settle(scaled, (1,), first, _CORRECTOR)
+        if not found.stable[0] or self._strayed(first, found.phases):
             return False
+        if not convex_between(self.system, self.state.phases, found.phases):
+            return False
+        self.step = scale - self.locked
+        self._accept(scale, found)
+        self.below += 1
+        if self.below == _SECOND_TRIAL or scale >= self.ceiling:
+            # What failed from far away may succeed from here.
+            self.ceiling = self.bound
+        return True
+
+    def _strayed(self, predicted: FloatArray, found: FloatArray) -> bool:
+        """Return whether the corrector went far from where the state was predicted, if it was."""
+        step = largest_change(self.system, predicted - self.state.phases)
+        return 0.0 < _CORRECTION * step < largest_change(self.system, found - predicted)
+
+    def _accept(self, scale: float, found: Equilibrium) -> None:
         self.locked, self.state = scale, found
         free = self.system.graph.free
-        answer, _ = respond(scaled, found.phases, self.system.drive[:, free], accuracy=1e-10)
-        self.tangent = np.zeros_like(self.tangent)
-        self.tangent[:, free] = answer
-        growth = float(np.max(np.abs(self.system.graph.angles(self.tangent)), initial=0.0))
-        if not self.system.graph.pinned:
-            growth = max(growth, float(np.max(np.abs(answer), initial=0.0)))
-        self.line = [*self.line[-1:], (scale, growth**-2.0 if growth > 0 else np.inf)]
-        return True
+        drive = self.system.drive[:, free]
+        unit = float(np.max(np.abs(drive), initial=0.0)) or 1.0
+        answer, _ = respond(self.system.driven(scale), found.phases, drive / unit, accuracy=1e-10)
+        self.tangent = np.zeros((1, self.system.graph.size))
+        self.tangent[:, free] = unit * answer
+        self.line = [*self.line[-1:], (scale, largest_change(self.system, self.tangent))]
 
     def _predicted(self, scale: float) -> FloatArray:
         """Return the phases expected at a factor, moving as the square root of what is left to the end."""
-        assert self.state is not None
         left = self._estimated_end() - self.locked
-        share = np.sqrt(max(0.0, 1.0 - (scale - self.locked) / left)) if left > 0 else 1.0
-        return self.state.phases + 2 * left * (1.0 - share) * self.tangent
+        share = np.sqrt(max(0.0, 1.0 - (scale - self.locked) / left))
+        return np.asarray(self.state.phases + 2 * left * (1.0 - share) * self.tangent)
 
     def _estimated_end(self) -> float:
-        """Return where the line through the last two states reaches zero, within what is known not to lock."""
+        """Return where the line through the last two states reaches zero, within what has not failed."""
         if len(self.line) == 2:
-            (before, high), (after, low) = self.line
-            if low < high < np.inf:
-                return min(self.lost, after + low * (after - before) / (high - low))
-            return self.lost
+            (before, slower), (after, faster) = self.line
+            if slower >= faster:
+                return self.ceiling
+            share = (slower / faster) ** 2
+            return min(self.ceiling, after + share / (1.0 - share) * (after - before))
         # At the start: where the sine of the steepest angle would reach one if the flows grew in proportion.
-        return min(self.lost, float(np.sqrt(self.line[0][1]))) if self.line else self.lost
-
-    def _jumped(self, found: Equilibrium) -> bool:
-        assert self.state is not None
-        change = self.system.graph.angles(found.phases) - self.system.graph.angles(self.state.phases)
-        return float(np.max(np.abs(change), initial=0.0)) > _SAME_BRANCH
+        return min(self.ceiling, float(np.hypot(self.locked, 1.0 / self.line[0][1])))
 
     def _result(self, end: float) -> CriticalScale:
         mode = self.tangent[0] / np.max(np.abs(self.tangent))
@@ -193,4 +279,5 @@ def _node_bound(system: System) -> float:
     """Return a factor at which some oscillator certainly cannot lock, infinite if nothing drives the network."""
     speed, free = np.abs(system.drive[0]), system.graph.free
     free = free[speed[free] > 0]
-    return float(np.min(system.capacity[0][free] / speed[free], initial=np.inf)) * (1 + 1e-9)
+    with np.errstate(over="ignore"):
+        return float(np.min(system.capacity[0][free] / speed[free], initial=np.inf)) * (1 + 1e-9)

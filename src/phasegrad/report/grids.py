@@ -20,7 +20,7 @@ _SHOWN = 8
 
 def grid_tables(found: GridAnalysis) -> RenderableType:
     """Return what the analysis of a grid found, for the terminal."""
-    grid, margin, negative = found.grid, found.margin, int(np.sum(found.grid.coupling < 0))
+    grid, margin = found.grid, found.margin
     assert grid.labels is not None
     title = f"{grid.name} at {found.scale:g} times its injections: {grid.size} buses, {counted(grid.n_edges, 'line')}"
     lines: list[RenderableType] = [Text(title, style="bold"), Text(found.equilibrium.status.item().value)]
@@ -31,21 +31,10 @@ def grid_tables(found: GridAnalysis) -> RenderableType:
         carried = grid.base_mva * float(np.sum(np.abs(grid.coupling[(grid.edges == bus).any(axis=1)])))
         power = f"{grid.base_mva * abs(grid.omega[bus]):.0f} MW, its lines carry {carried:.0f} MW at most"
         lines.append(Text(f"To blame is bus {grid.labels[bus]}: it exchanges {power}."))
-    if found.equilibrium.stable:
-        rows = []
-        for e in found.stressed:
-            angle = found.angles[e]
-            rows.append(
-                (grid.lines[e], f"{np.degrees(angle):.2f}", f"{found.flow(e):.1f}", f"{abs(np.sin(angle)):.0%}")
-            )
-        headings = ("line", "angle (deg)", "flow (MW)", "of its limit")
-        note = "90 degrees is the most a single line can hold"
-        if negative:
-            rest = "rests" if negative == 1 else "rest"
-            note += f", but for {counted(negative, 'line')} of negative coupling, which {rest} at 180"
-        lines.append(table("Most stressed lines", headings, rows, note))
-    lines.append(Text(_margin(margin.scale, negative), style="bold"))
-    if margin.edges.size:
+    if found.synchronous:
+        lines.append(_stressed_table(found))
+    lines.append(Text(_margin(found), style="bold"))
+    if margin is not None and margin.edges.size:
         first = ", ".join(grid.lines[e] for e in margin.edges[:_SHOWN])
         away = ", ".join(str(grid.labels[k]) for k in margin.oscillators[:_SHOWN])
         more = ", ..." if margin.oscillators.size > _SHOWN else ""
@@ -55,14 +44,40 @@ def grid_tables(found: GridAnalysis) -> RenderableType:
     return Group(*lines)
 
 
-def _margin(scale: float, negative: int) -> str:
-    if scale > 0:
-        return f"Synchrony is lost at {scale:.4g} times these injections."
-    why = f"{counted(negative, 'line')} of negative coupling" if negative else "its lines"
-    return (
-        "How far it is from losing synchrony is not known: that is followed from zero injections with all phases "
-        f"equal, which {why} make{'s' if negative == 1 else ''} unstable here."
-    )
+def _stressed_table(found: GridAnalysis) -> RenderableType:
+    grid, rows = found.grid, []
+    for e in found.stressed:
+        angle = found.angles[e]
+        rows.append((grid.lines[e], f"{np.degrees(angle):.2f}", f"{found.flow(e):.1f}", f"{abs(np.sin(angle)):.0%}"))
+    headings = ("line", "angle (deg)", "flow (MW)", "of its limit")
+    return table("Most stressed lines", headings, rows, _limit(found))
+
+
+def _limit(found: GridAnalysis) -> str:
+    """Return what the angles of a stable state say about the lines."""
+    words = "90 degrees is the most a line can hold by itself."
+    if found.beyond:
+        words += f" Beyond that, held by others: {_named(found, found.beyond)}."
+    if found.beyond and found.negative:
+        has, push = ("has", "pushes its") if len(found.negative) == 1 else ("have", "push their")
+        words += (
+            f" {_named(found, found.negative)} {has} negative coupling (negative reactance: series compensation, or "
+            f"the star of a transformer) and {push} ends half a turn apart."
+        )
+    if not found.flat:
+        words += " All phases equal, near which a power flow ends, is not a stable state here, even without injections."
+    return words
+
+
+def _margin(found: GridAnalysis) -> str:
+    if found.margin is not None:
+        return f"Synchrony is lost at {found.margin.scale:.4g} times these injections."
+    return "How far it is from synchrony is not known: no stable state was found at any smaller injections either."
+
+
+def _named(found: GridAnalysis, lines: list[int]) -> str:
+    """Return the names of some lines, the first few of many."""
+    return ", ".join(found.grid.lines[e] for e in lines[:_SHOWN]) + (", ..." if len(lines) > _SHOWN else "")
 
 
 def _relief_tables(found: GridAnalysis) -> list[RenderableType]:
@@ -81,21 +96,29 @@ def _relief_tables(found: GridAnalysis) -> list[RenderableType]:
 
 
 def draw_grid(found: GridAnalysis, path: Path) -> None:
-    """Draw the grid: phase as colour, stress as width, the most stressed lines named."""
+    """Draw the grid: phase as colour, stress as width, the most stressed lines named.
+
+    Without a stable state there are neither, and the picture, of the grid alone, says so.
+    """
     with drawn(path, 10, 7) as (figure, (axes,)):
         places = _places(found)
         _draw_lines(axes, found, places)
-        degrees = np.degrees(found.equilibrium.phases)
-        span = float(np.max(np.abs(degrees), initial=1e-9))
-        injected = np.abs(found.grid.omega) / np.max(np.abs(found.grid.omega))
-        look: dict[str, Any] = {"cmap": "coolwarm", "vmin": -span, "vmax": span, "edgecolor": "black", "linewidth": 0.6}
-        buses = axes.scatter(places[:, 0], places[:, 1], c=degrees, s=35 + 260 * injected, zorder=3, **look)
-        figure.colorbar(buses, ax=axes, label="phase (degrees)", shrink=0.7, pad=0.01)
+        injected = np.abs(found.grid.omega) / max(float(np.max(np.abs(found.grid.omega))), 1e-300)
+        look: dict[str, Any] = {"s": 35 + 260 * injected, "zorder": 3, "edgecolor": "black", "linewidth": 0.6}
+        if found.synchronous:
+            degrees = np.degrees(found.equilibrium.phases)
+            span = float(np.max(np.abs(degrees), initial=1e-9))
+            look |= {"c": degrees, "cmap": "coolwarm", "vmin": -span, "vmax": span}
+            buses = axes.scatter(places[:, 0], places[:, 1], **look)
+            figure.colorbar(buses, ax=axes, label="phase (degrees)", shrink=0.7, pad=0.01)
+        else:
+            axes.scatter(places[:, 0], places[:, 1], color="white", **look)
         _draw_names(axes, found, places)
-        lost = f"; synchrony is lost at {found.margin.scale:.3g} × these" if found.margin.scale > 0 else ""
-        axes.set_title(f"{found.grid.name} at {found.scale:g} × its injections{lost}")
-        words = "line width and darkness: stress |sin of the angle|; bus size: injected power"
-        axes.text(0.0, -0.01, words, transform=axes.transAxes, va="top")
+        state = "" if found.synchronous else ": no stable state"
+        lost = "" if found.margin is None else f"; synchrony is lost at {found.margin.scale:.3g} × these"
+        axes.set_title(f"{found.grid.name} at {found.scale:g} × its injections{state}{lost}")
+        stress = "line width and darkness: stress |sin of the angle|; " if found.synchronous else ""
+        axes.text(0.0, -0.01, f"{stress}bus size: injected power", transform=axes.transAxes, va="top")
         axes.set_aspect("equal")
         axes.axis("off")
 
@@ -103,7 +126,7 @@ def draw_grid(found: GridAnalysis, path: Path) -> None:
 def _draw_lines(axes: Any, found: GridAnalysis, places: FloatArray) -> None:
     from matplotlib.collections import LineCollection
 
-    stress = np.abs(np.sin(found.angles))
+    stress = np.abs(np.sin(found.angles)) if found.synchronous else np.zeros(found.grid.n_edges)
     strongest = max(float(stress.max()), 1e-9)
     colours = [(0.55 * (1 - s / strongest),) * 3 for s in stress]
     lines, widths = list(places[found.grid.edges]), 0.6 + 6 * stress / strongest

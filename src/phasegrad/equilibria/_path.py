@@ -1,0 +1,72 @@
+r"""Whether the energy is convex all the way from one state to another.
+
+Every weight of the Laplacian, K H'(theta_j - theta_i) of an edge or what a field puts on the diagonal, changes along
+the straight way from a to b. The least that each becomes makes a Laplacian L_min with v.L_min v <= v.L(theta) v for
+every theta on the way: if L_min is positive definite, all of them are. Where it is not, the two halves of the way are
+looked at by themselves, so that weights which rise while others fall do not hide the answer.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from phasegrad._validation import FloatArray
+from phasegrad.dynamics import System
+from phasegrad.solvers import stability
+from phasegrad.terms import Coupling, Field
+
+_HALVINGS = 4
+# Radians between two looks at the weights; between them a weight is a parabola, up to the fourth power of this.
+_SPACING = 0.05
+
+
+def convex_between(system: System, first: FloatArray, last: FloatArray, halvings: int = _HALVINGS) -> bool:
+    """Return whether the Laplacian is proved positive definite on the straight way between phases (1, N)."""
+    if _least_is_positive(system, first, last):
+        return True
+    if halvings == 0:
+        return False
+    middle = 0.5 * (first + last)
+    return convex_between(system, first, middle, halvings - 1) and convex_between(system, middle, last, halvings - 1)
+
+
+def largest_change(system: System, change: FloatArray) -> float:
+    """Return by how much a change of phases (1, N) turns an angle: across an edge or, where there is one, the frame."""
+    largest = float(np.max(np.abs(system.graph.angles(change)), initial=0.0))
+    return largest if system.graph.pinned else max(largest, float(np.max(np.abs(change), initial=0.0)))
+
+
+def _least_is_positive(system: System, first: FloatArray, last: FloatArray) -> bool:
+    """Return whether the Laplacian of the least weights, that of a network at rest, is positive definite."""
+    weights, diagonal = _least_weights(system, first, last)
+    values = {"coupling": weights, "field_strength": diagonal, "field_phase": np.zeros_like(diagonal)}
+    least = System(system.graph, (Coupling(), Field()), values, np.zeros((1, system.graph.held.size)))
+    return bool(stability(least, np.zeros_like(first)).stable[0])
+
+
+def _least_weights(system: System, first: FloatArray, last: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the least weight of every edge, (1, E), and of every diagonal entry, (1, N), on the way."""
+    pieces = max(2, int(np.ceil(largest_change(system, last - first) / _SPACING)))
+    before = now = least = _weights(system, first)
+    bend = np.zeros_like(now)
+    for k in range(1, pieces + 1):
+        after = _weights(system, first + k / pieces * (last - first))
+        if k > 1:
+            bend = np.maximum(bend, np.abs(after - 2 * now + before))
+        least = np.minimum(least, after)
+        before, now = now, after
+    # A parabola through three points falls below the lowest of them by an eighth of their second difference at most.
+    least = least - bend / 8
+    return least[:, : system.graph.n_edges], least[:, system.graph.n_edges :]
+
+
+def _weights(system: System, phases: FloatArray) -> FloatArray:
+    """Return the weights of the edges and what is on the diagonal besides, (1, E + N)."""
+    total = np.zeros((1, system.graph.n_edges + system.graph.size))
+    for term in system.terms:
+        stiffness = term.stiffness(system.graph, system.values, phases)
+        if stiffness.forward is not None:
+            total[:, : system.graph.n_edges] += stiffness.forward
+        if stiffness.diagonal is not None:
+            total[:, system.graph.n_edges :] += stiffness.diagonal
+    return total

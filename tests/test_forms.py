@@ -1,0 +1,203 @@
+"""Every way of proving a quadratic form positive definite, or not, against all eigenvalues of its matrix."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import phasegrad as pg
+from phasegrad.dynamics import build_system
+from phasegrad.solvers import _forms
+from phasegrad.solvers._eigenvalues import smallest_eigenvalue
+from phasegrad.solvers._forms import Evidence, Factors, Form
+from phasegrad.solvers._preconditioning import GaussSeidel
+
+WAYS = ("_by_factors", "_by_compliance", "dense")
+
+
+def precondition(matrix):
+    return GaussSeidel.of(matrix)
+
+
+def random_form(seed: int, *, size: int = 40, tip: float = 1.0) -> Form:
+    """A connected graph with six negative weights, one of them on a node, brought to ``tip`` times where it tips."""
+    rng = np.random.default_rng(seed)
+    pairs = {(int(rng.integers(k)), k) for k in range(1, size)}
+    while len(pairs) < 3 * size:
+        i, j = sorted(rng.choice(size, 2, replace=False).tolist())
+        pairs.add((i, j))
+    first, second = np.array(sorted(pairs)).T
+    weight = rng.uniform(0.5, 2.0, first.size)
+    # None of the tree that keeps the graph together.
+    spare = np.flatnonzero(rng.random(first.size) < 0.2)[:5]
+    ground = np.where(rng.random(size) < 0.3, rng.uniform(0, 1, size), 0.0)
+    ground[0] = 0.5
+    bad = np.zeros(first.size)
+    bad[spare] = rng.uniform(0.5, 1.0, spare.size)
+    low = np.zeros(size)
+    low[3] = rng.uniform(0.1, 0.3)
+    weight[spare], ground[3] = 0.0, 0.0
+    keep = Form(first, second, weight, weight, ground, ground)
+    take = Form(first, second, bad, bad, low, low)
+    root = np.linalg.cholesky(keep.lower.toarray())
+    inner = np.linalg.solve(root, np.linalg.solve(root, take.lower.toarray()).T)
+    strength = tip / np.linalg.eigvalsh(inner)[-1]
+    weight, ground = weight - strength * bad, ground - strength * low
+    return Form(first, second, weight, weight, ground, ground)
+
+
+def evidence_of(form: Form, way: str, monkeypatch) -> Evidence:
+    if way == "dense":
+        monkeypatch.setattr(_forms, "FEW_NEIGHBOURS", 0)
+        monkeypatch.setattr(_forms, "COMPLIANCE_MOST", 0)
+        return form.examine(precondition, mesh=False)
+    return form._by_factors() if way == "_by_factors" else form._by_compliance(precondition(form.positive))
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("tip", [0.2, 0.99, 1 - 1e-8, 1 + 1e-8, 1.01, 5.0])
+def test_every_way_agrees_with_all_eigenvalues(way, tip, monkeypatch):
+    for seed in range(6):
+        form = random_form(seed, tip=tip)
+        exact = np.linalg.eigvalsh(form.lower.toarray())[0]
+        assert (exact > 0) == (tip < 1)
+        evidence = evidence_of(form, way, monkeypatch)
+        assert evidence.proved == (tip < 1), seed
+        if not evidence.proved and way != "dense":
+            assert form.quotient(evidence.witness) < 0, seed
+            assert form.quotient(evidence.witness) >= exact - 1e-12
+
+
+@pytest.mark.parametrize("way", ["_by_factors", "_by_compliance"])
+def test_nothing_is_proved_of_what_tips_within_rounding(way, monkeypatch):
+    for seed in range(6):
+        form = random_form(seed, tip=1 + 1e-15)
+        assert not evidence_of(form, way, monkeypatch).proved
+
+
+def test_a_lifted_form_is_that_of_the_matrix_plus_a_multiple_of_one():
+    for seed in range(4):
+        form = random_form(seed, tip=1.3)
+        exact = np.linalg.eigvalsh(form.lower.toarray())[0]
+        for by in (-0.2, 0.2):
+            np.testing.assert_allclose(
+                form.lifted(by).lower.toarray(), form.lower.toarray() + by * np.eye(form.size), atol=1e-14
+            )
+        for share, proved in ((0.999, False), (1.001, True)):
+            lifted = form.lifted(-share * exact)
+            for evidence in (lifted._by_factors(), lifted._by_compliance(precondition(lifted.positive))):
+                assert evidence.proved == proved
+        vector = np.random.default_rng(seed).standard_normal(form.size)
+        assert form.lifted(0.7).quotient(vector) == pytest.approx(form.quotient(vector) + 0.7, abs=1e-12)
+
+
+def test_a_form_lowered_below_its_smallest_eigenvalue_is_not_proved_though_no_weight_is_negative():
+    network = pg.lattice(8, 8, omega=np.zeros(64))
+    system, _ = build_system(network, None)
+    form = Form.of(system, np.zeros((1, 64)))
+    exact = np.linalg.eigvalsh(pg.laplacian(network, np.zeros(64)))[0]
+    assert form.examine(precondition, mesh=False).proved
+    assert form.lifted(-0.999 * exact).examine(precondition, mesh=False).proved
+    assert not form.lifted(-1.001 * exact).examine(precondition, mesh=False).proved
+
+
+def test_the_form_of_a_state_is_its_laplacian_at_the_lower_ends():
+    """Field, second harmonic, clamped inputs and a nudge that bends both ways; the quotient is x.Lx / x.x."""
+    rng = np.random.default_rng(3)
+    base = pg.complete(7, coupling=rng.uniform(-1, 1, 21), signed=True, outputs=(4, 5, 6))
+    networks = [
+        base,
+        base.replace(field_strength=rng.uniform(-1, 1, 7), field_phase=rng.uniform(-1, 1, 7)),
+        base.replace(second_strength=rng.uniform(0, 1, 7)),
+        base.replace(inputs=(1, 2), input_mode="phase"),
+    ]
+    nudge = pg.Nudge(pg.CosineCrossEntropy(), 1, -0.4)
+    for network in networks:
+        inputs = [0.1, 0.2] if network.clamps_inputs else None
+        system, _ = build_system(network, inputs, nudge)
+        phases = system.place(rng.uniform(-2, 2, (1, 7)))
+        matrix = system.laplacian(phases)[0]
+        form = Form.of(system, phases)
+        np.testing.assert_allclose(form.lower.toarray(), matrix, atol=1e-13)
+        assert np.all(form.low < form.high)
+        vector = rng.standard_normal(form.size)
+        quotient = vector @ matrix @ vector / (vector @ vector)
+        assert quotient <= form.quotient(vector) <= quotient + 1e-12
+        values = np.linalg.eigvalsh(matrix)
+        assert form.bottom <= values[0]
+        assert 0.5 * np.max(np.abs(values)) <= form.norm * 1.0000001 or form.norm >= np.max(np.abs(np.diag(matrix)))
+
+
+def test_a_part_that_only_negative_weights_hold_is_the_witness():
+    # 0 - 1 - 2, grounded at 0; 3 - 4 hang on by a negative weight alone.
+    weight = np.array([1.0, 1.0, -0.1, 2.0])
+    form = Form(np.array([0, 1, 2, 3]), np.array([1, 2, 3, 4]), weight, weight, *2 * [np.eye(5)[0]])
+    evidence = form.examine(precondition, mesh=False)
+    assert not evidence.proved
+    np.testing.assert_array_equal(evidence.witness, [0, 0, 0, 1, 1])
+    assert form.quotient(evidence.witness) == pytest.approx(-0.05)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_positive_vector_bounds_the_spectrum_of_an_m_matrix_from_below(seed):
+    form = random_form(seed, tip=0.0)
+    exact = np.linalg.eigvalsh(form.positive.toarray())[0]
+    vector = np.abs(np.linalg.eigh(form.positive.toarray())[1][:, 0])
+    assert Form.below(form.positive, vector) == pytest.approx(exact, rel=1e-9)
+    assert Form.below(form.positive, np.ones(form.size)) is None
+    floor = form._floor(precondition(form.positive))
+    assert 0.05 * exact < floor <= exact
+    assert Form.below(form.positive, -vector) is None
+
+
+def test_the_rounding_of_factors_bounds_what_they_differ_by():
+    for seed in range(4):
+        matrix = random_form(seed, size=60, tip=0.5).lower
+        factors = Factors.of(matrix, 0.01)
+        order = np.argsort(factors.found.perm_c)
+        lower = factors.found.L.toarray()
+        again = lower @ np.diag(factors.pivots) @ lower.T
+        shifted = matrix.toarray() - 0.01 * np.eye(60)
+        apart = np.linalg.norm(again - shifted[np.ix_(order, order)], 2)
+        assert apart <= factors.rounding <= 1e-11
+        np.testing.assert_allclose(shifted @ factors.solve(np.ones(60)), 1.0, atol=1e-10)
+        negative = Factors.of(matrix, np.sort(np.linalg.eigvalsh(matrix.toarray()))[2] + 1e-6)
+        assert np.sum(negative.pivots < 0) == 3
+        vector = negative.descent()
+        assert vector @ negative.matrix @ vector == pytest.approx(negative.pivots[negative.pivots < 0][0], rel=1e-8)
+    assert Factors.of(sparse.csr_array(np.zeros((2, 2))), 0.0) is None
+
+
+@pytest.mark.parametrize("tip", [0.3, 0.95, 1.05, 3.0])
+@pytest.mark.parametrize("few", [True, False])
+def test_the_interval_holds_the_smallest_eigenvalue_and_is_narrow(tip, few, monkeypatch):
+    if not few:
+        monkeypatch.setattr("phasegrad.solvers._eigenvalues.FEW_NEIGHBOURS", 0)
+        monkeypatch.setattr(_forms, "FEW_NEIGHBOURS", 0)
+    for seed in range(3):
+        form = random_form(seed, tip=tip)
+        exact = np.linalg.eigvalsh(form.lower.toarray())[0]
+        evidence = form.examine(precondition, mesh=False)
+        value, error = smallest_eigenvalue(form, evidence, precondition, mesh=False)
+        assert value - error <= exact + 1e-13
+        assert exact <= value + 1e-13
+        assert error <= (1e-6 if few else 0.11) * abs(exact)
+
+
+def test_what_is_neither_proved_nor_refuted_has_a_status_of_its_own(monkeypatch):
+    """No factorisation and no compliance: one weakly negative edge of an expander leaves the question open."""
+    n = 1100
+    network = pg.random_regular(n, 6, seed=1)
+    coupling = np.ones(network.n_edges)
+    coupling[7] = -0.3
+    network = network.replace(coupling=coupling, signed=True)
+    assert pg.find_equilibrium(network).stable
+    for name in ("FACTORED", "FACTORED_MESH", "QUICKLY", "DENSELY", "COMPLIANCE_MOST"):
+        monkeypatch.setattr(_forms, name, 0)
+    monkeypatch.setattr("phasegrad.solvers._eigenvalues.QUICKLY", 0)
+    found = pg.find_equilibrium(network)
+    assert found.status.item() is pg.Status.UNPROVED
+    assert found.converged
+    assert not found.stable
+    assert "neither proved stable nor refuted" in str(found)
+    coupling[7] = -20.0
+    assert pg.find_equilibrium(network.replace(coupling=coupling)).status.item() is pg.Status.UNSTABLE
