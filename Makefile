@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: reproduce test test-slow lint format bench venv clean clean-cache
+.PHONY: reproduce test test-slow mutants lint format bench venv clean clean-cache
 
 reproduce: venv
 	$(BIN)/phasegrad reproduce
@@ -24,6 +24,10 @@ chromium:
 
 test-slow: venv
 	$(BIN)/python -m pytest -n auto -m slow
+
+# Wrong changes that a test must notice; see tests/mutants. More words go in MUTANTS, such as MUTANTS="--count 40 --workers 8".
+mutants: venv
+	cd tests && ../$(BIN)/python -m mutants $(MUTANTS)
 
 lint: venv
 	$(BIN)/ruff format --check .
@@ -49,4 +53,4 @@ clean-cache:
 	find src -name '*.nb[ic]' -delete
 
 clean: clean-cache
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache .hypothesis
