@@ -18,6 +18,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, help="which changes are drawn (default 0)")
     parser.add_argument("--count", type=int, default=300, help="how many changes (default 300)")
     parser.add_argument("--only", action="append", metavar="PATH", help="a file or folder to change, from the root")
+    parser.add_argument("--tests", action="append", metavar="FILE", help="use this test file alone, for a quick look")
     parser.add_argument("--workers", type=int, default=1, help="changes tried side by side (default 1)")
     parser.add_argument("--list", action="store_true", help="show what would be changed and stop")
     parser.add_argument("--fresh", action="store_true", help="judge anew what was judged before")
@@ -30,7 +31,7 @@ def main(words: list[str] | None = None) -> int:
     targets = options.only or [f"src/phasegrad/{name}" for name in campaign.TARGETS]
     place = root / "build" / "mutants"
     settings = campaign.Settings(
-        root, place, targets, options.count, options.seed, max(1, options.workers), options.fresh
+        root, place, targets, options.count, options.seed, max(1, options.workers), options.fresh, options.tests or []
     )
     if options.list:
         sources = settings.sources()

@@ -39,6 +39,7 @@ class Settings:
     seed: int = 0
     workers: int = 1
     fresh: bool = False
+    tests: list[str] = field(default_factory=list)
     heavy: list[str] = field(default_factory=lambda: forks.HEAVY)
 
     @property
@@ -122,7 +123,7 @@ def run(settings: Settings, say: Callable[[str], None]) -> list[Verdict]:
     trees.renew_base(settings.root, settings.base)
     forks.prepare(settings.heavy)
     every = sorted(name for name in trees.files_of(settings.root) if name.startswith("src/") and name.endswith(".py"))
-    known = coverage.record(settings.base, settings.place, every, settings.workers, say)
+    known = coverage.record(settings.base, settings.place, every, settings.tests, settings.workers, say)
     book = _Book(settings, sources, known)
     verdicts = {change.key: verdict for change in changes if (verdict := book.known(change)) is not None}
     say(f"{len(changes)} changes, {len(verdicts)} of them judged before.")
@@ -185,7 +186,7 @@ class _Book:
         return (
             files.get(by.partition("::")[0], "")
             if verdict == "killed"
-            else trees.digest(repr(sorted(files.items())).encode())
+            else trees.digest(repr([sorted(files.items()), sorted(self.tests.tests)]).encode())
         )
 
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -98,10 +98,15 @@ def watched(base: Path) -> dict[str, str]:
     return {name: trees.digest((base / name).read_bytes()) for name in names if not name.startswith("tests/mutants/")}
 
 
-def record(base: Path, place: Path, targets: list[str], workers: int, say: Callable[[str], None]) -> Map:
-    """Return the map of the unchanged tree, recording what is missing from the one in ``place``."""
+def record(
+    base: Path, place: Path, targets: list[str], only: list[str], workers: int, say: Callable[[str], None]
+) -> Map:
+    """Return the map of the unchanged tree, recording what is missing from the one in ``place``.
+
+    Where ``only`` names some test files, it is the map of their tests.
+    """
     kept = Map.load(place / "coverage.json")
-    files = kept.forget(watched(base))
+    files = [file for file in kept.forget(watched(base)) if not only or file in only]
     known = set(kept.tests)
     parts = 1 if workers < 4 else 4
     jobs = [_part(base, place, file, part, parts, targets, known) for file in files for part in range(parts)]
@@ -114,12 +119,15 @@ def record(base: Path, place: Path, targets: list[str], workers: int, say: Calla
             say(f"[{done}/{len(jobs)}] recorded {len(ending.value)} tests of {job.subject} in {ending.seconds:.0f} s")
         kept.tests |= {name: Test(**test) for name, test in ending.value.items()}
         kept.save(place / "coverage.json")
-    failed = sorted(name for name, test in kept.tests.items() if test.outcome == "failed")
+    failed = sorted(
+        name for name, test in kept.tests.items() if test.outcome == "failed" and name.partition("::")[0] in files
+    )
     if failed:
         raise SystemExit(
             f"Without any change {len(failed)} tests fail; they are tried again next time:\n" + "\n".join(failed)
         )
-    return kept
+    chosen = {name: test for name, test in kept.tests.items() if name.partition("::")[0] in files}
+    return Map(chosen, kept.files)
 
 
 def _part(
@@ -148,7 +156,6 @@ class Recorder:
         self.paths = {str(base / target): target for target in targets}
         self.known, self.part, self.parts = known, part, parts
         self.tests: dict[str, Any] = {}
-        self.names: dict[CodeType, str | None] = {}
         self.lines: set[tuple[str, int]] = set()
         self.fixtures: dict[Any, set[tuple[str, int]]] = {}
         self.outcome, self.began = "passed", 0.0
@@ -179,7 +186,7 @@ class Recorder:
         self.watch(False)
         found: dict[str, list[int]] = {}
         for path, line in sorted(self.lines):
-            found.setdefault(path, []).append(line)
+            found.setdefault(self.paths[path], []).append(line)
         seconds = round(time.perf_counter() - self.began, 3)
         self.tests[nodeid] = {"seconds": seconds, "outcome": self.outcome, "lines": found}
 
@@ -206,17 +213,13 @@ class Recorder:
 
     def call(self, frame: FrameType, event: str, argument: Any) -> Any:
         """Trace the lines of a function if it is of one of the files asked for."""
-        code = frame.f_code
-        if code not in self.names:
-            self.names[code] = self.paths.get(code.co_filename)
-        path = self.names[code]
-        if path is None:
+        # By name: the hash of a string is kept, that of a code object is worked out every time.
+        if frame.f_code.co_filename not in self.paths:
             return None
-        self.lines.add((path, frame.f_lineno))
-        return self.line
+        return self.line(frame, "line", None)
 
     def line(self, frame: FrameType, event: str, argument: Any) -> Any:
         """Note a line."""
         if event == "line":
-            self.lines.add((self.names[frame.f_code], frame.f_lineno))  # type: ignore[arg-type]
+            self.lines.add((frame.f_code.co_filename, frame.f_lineno))
         return self.line

@@ -23,7 +23,7 @@ from phasegrad.equilibria import Equilibrium
 from phasegrad.gradients._question import Gradient, Question, ask
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost
-from phasegrad.solvers import refuse_dense_solve
+from phasegrad.solvers import Shared, refuse_dense_solve
 
 _SAME_STATE = 1e-6
 _MAX_STEPS = 50
@@ -51,16 +51,31 @@ def autograd(
     return question.answer(values, ok=ok)
 
 
+class _TorchThreads(Shared):
+    """How many threads PyTorch has: a number of each thread's own, with which the last one set begins a new thread."""
+
+    def note(self) -> None:
+        self.before = _import_torch().get_num_threads()
+
+    def change(self) -> None:
+        _import_torch().set_num_threads(1)
+
+    def undo(self) -> None:
+        _import_torch().set_num_threads(self.before)
+
+
+_torch_threads = _TorchThreads()
+
+
 @contextmanager
 def _one_thread() -> Iterator[None]:
     """Keep PyTorch on one thread: on matrices this small its threads wait for each other most of the time."""
-    torch = _import_torch()
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+    with _torch_threads.hold():
+        try:
+            _torch_threads.change()
+            yield
+        finally:
+            _torch_threads.undo()
 
 
 def _sample_gradient(question: Question, b: int, names: list[str]) -> tuple[dict[str, Array], bool]:

@@ -14,7 +14,6 @@ batch (`surely_stable`) does not settle the matter before. Sparse ones get, in t
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +27,7 @@ from phasegrad.solvers._choice import is_sparse
 from phasegrad.solvers._krylov import conjugate_gradients
 from phasegrad.solvers._linear import chunks, is_positive_definite, smallest_real_part
 from phasegrad.solvers._preconditioning import Preconditioner, preconditioner
+from phasegrad.solvers._process import unwarned
 from phasegrad.solvers._products import Products
 
 #: Oscillators up to which a sparse network too is certified by a dense factorisation.
@@ -215,9 +215,8 @@ def smallest_eigenvalue(matrix: sparse.csr_array, inverse: Preconditioner) -> tu
     start[:, 0] = 1.0
     operator = LinearOperator(matrix.shape, matvec=approximate_inverse, dtype=np.float64)
     scale = float(np.max(np.abs(matrix.diagonal())))
-    with warnings.catch_warnings():
-        # The bound below says how far it came; a warning beside it would say less.
-        warnings.simplefilter("ignore")
+    # The bound below says how far it came; a warning beside it would say less.
+    with unwarned(), np.errstate(all="ignore"):
         values, vectors = lobpcg(matrix, start, M=operator, largest=False, tol=1e-13 * scale, maxiter=_ITERATIONS)
     first = int(np.argmin(values))
     vector = vectors[:, first] / np.linalg.norm(vectors[:, first])

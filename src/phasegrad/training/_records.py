@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from phasegrad._validation import FloatArray
 from phasegrad.dynamics import laplacian
-from phasegrad.gradients import GradientWarning, adjoint, centred, cosine, finite_difference, two_phase
+from phasegrad.gradients import adjoint, centred, cosine, finite_difference, two_phase, unwarned
 from phasegrad.networks import Network
 from phasegrad.training._plan import Plan
 from phasegrad.training._samples import Samples
@@ -46,8 +45,7 @@ def _gradient_cosine(plan: Plan, network: Network, parts: Mapping[str, Samples],
     target = samples.targets if samples.labels is None else samples.labels
     question: Any = (network, equilibrium, plan.objective, target[r, :_PROBED])
     options: dict[str, Any] = {"wrt": names, "frequencies": plan.frequencies}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", GradientWarning)
+    with unwarned():
         exact = adjoint(*question, **options)
         if plan.gradient in ("two_phase", "centred"):
             method = two_phase if plan.gradient == "two_phase" else centred
