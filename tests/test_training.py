@@ -3,6 +3,7 @@
 import dataclasses
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -13,8 +14,10 @@ from phasegrad.objectives import CLASS_OBJECTIVES
 from phasegrad.studies import published
 from phasegrad.studies.arms import SpotChecks, leaked
 from phasegrad.training import Adam, Constant, Cosine, Momentum, Staircase
+from phasegrad.training._samples import Samples, validation_rows
 
 SEEDS = 100
+PROBED = 32  # samples whose gradient is compared on request
 ONE_SAMPLE = 1 / 55 + 1e-6  # published to six digits
 PARAMETERS = ("omega", "coupling", "field_strength", "field_phase")
 MATCHED = [kind() for name, kind in CLASS_OBJECTIVES.items() if name != "PaperPair"]
@@ -437,6 +440,33 @@ class TestHistory:
         with pytest.raises(AttributeError, match="record='gradient_cosine'"):
             pg.train(network, vowels[0], plan, epochs=0).history.gradient_cosine  # noqa: B018
 
+    @pytest.mark.parametrize("method", ["two_phase", "centred", "finite_difference", "adjoint"])
+    def test_the_gradient_it_follows_is_the_one_that_learns(self, method, vowels):
+        network, beta = pg.layered(2, 5, 2, seed=0), 0.5
+        plan = pg.paper_plan(["omega", "coupling"], epochs=0, gradient=method, beta=beta, record=["gradient_cosine"])
+        found = pg.train(network, vowels[0], plan).history.gradient_cosine[0, 0]
+        x, y = vowels[0].x_train[:PROBED], vowels[0].y_train[:PROBED]
+        question = (network, pg.find_equilibrium(network, x), plan.objective, y)
+        options = {"beta": beta} if method in ("two_phase", "centred") else {}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", pg.GradientWarning)
+            given = [
+                getattr(pg, name)(*question, wrt=("omega", "coupling"), **(options if name == method else {}))
+                for name in (method, "adjoint")
+            ]
+        used, exact = (np.concatenate([each.omega.sum(axis=0), each.coupling.sum(axis=0)]) for each in given)
+        assert found == pytest.approx(used @ exact / np.linalg.norm(used) / np.linalg.norm(exact), abs=1e-12)
+
+    def test_words_for_one_network_and_for_many_seeds(self, paper_networks, vowels):
+        one = pg.train(paper_networks[0], vowels[0], pg.paper_plan(epochs=1))
+        assert "seed" not in str(one)
+        assert "worst" not in str(one)
+        assert str(one).startswith("1 network, 1 epoch: test accuracy ")
+        seeds = [5, 1, 2, 3, 4, 9, 8, 7, 6]
+        many = pg.train(paper_networks[:9], vowels[0], pg.paper_plan(epochs=0), seed=seeds)
+        assert str(many).endswith("; shuffled by seeds 5, 1, 2, 3, 4, 9, 8, 7")
+        assert str(dataclasses.replace(many, seeds=tuple(range(3, 12)))).endswith("; shuffled by seeds 3 to 11")
+
     @pytest.mark.parametrize("plan", [pg.paper_plan(epochs=6, evaluate_every=2), pg.classifier_plan(epochs=6)])
     def test_progress_is_told_of_every_evaluation(self, plan):
         seen = []
@@ -809,6 +839,12 @@ class TestOptimizers:
             change, _ = optimizer.step(optimizer.start({"a": np.zeros((1, 2))}), slope, {"a": 0.01})
             np.testing.assert_allclose(change["a"], [[-0.01, 0.01]], rtol=1e-4)
 
+    @pytest.mark.parametrize("make", [Momentum, Adam, lambda value: Adam(second=value)])
+    def test_an_average_that_never_forgets_is_refused(self, make):
+        with pytest.raises(ValueError, match=r"must be a float from 0 to 1\. Got 1\.0"):
+            make(1.0)
+        assert make(0.0) is not None
+
     def test_they_agree_with_torch(self):
         torch = pytest.importorskip("torch")
         for mine, kind, options in (
@@ -1009,3 +1045,30 @@ def test_ten_thousand_networks_fit_into_a_gigabyte():
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert float(result.stdout) < 1000
+
+
+class TestWarmStarts:
+    @pytest.mark.parametrize("engine", ["lanes", "batch"])
+    def test_a_sample_starts_where_the_one_before_it_settled(self, engine):
+        """What is carried on is the state of the last sample, here of the only one that a stop leaves."""
+        data, network = tiny(), pg.layered(2, 4, 2, seed=1)
+        plan = pg.paper_plan(epochs=1, warm_start="run", learning_rate=0.0)
+        state = pg.train(network, data, plan, engine=engine).state
+        last = [pg.find_equilibrium(network, x).phases for x in data.x_train]
+        near = [np.max(np.abs(state.progress.phases[0] - phases)) for phases in last]
+        assert min(near) < 1e-9
+        cold = pg.train(network, data, plan, warm_start="none", engine="batch").state
+        assert not np.any(cold.progress.phases)
+
+
+class TestValidationPart:
+    @pytest.mark.parametrize(("sizes", "fraction", "expected"), [
+        ((10, 20), 0.01, (1, 1)), ((10, 20), 0.1, (1, 2)), ((10, 20), 0.5, (5, 10)), ((3, 20), 0.9, (2, 18)),
+        ((2, 2), 0.9, (1, 1)),
+    ])  # fmt: skip
+    def test_it_takes_the_same_share_of_every_class_at_least_one_never_all(self, sizes, fraction, expected):
+        labels = np.repeat([0, 1], sizes)[None]
+        blank = np.zeros((1, labels.size, 1))
+        rows = validation_rows(Samples(blank, blank, blank[..., 0], labels), fraction, [np.random.default_rng(0)])
+        assert tuple(np.bincount(labels[0, rows[0]])) == expected
+        assert np.all(np.diff(rows[0]) > 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import signal
 import tempfile
 import tomllib
 from collections import Counter
@@ -22,7 +23,7 @@ from mutants.changes import Change, changes_of
 TARGETS = ["dynamics", "solvers", "equilibria", "gradients", "training", "models.py"]
 #: Tests that are tried before the others are even collected.
 FIRST = 25
-#: A change may take so many times as long as the unchanged tests, and so many seconds more.
+#: Under a change a test may take so many times as long as without it, and so many seconds more.
 FACTOR, GRACE = 8.0, 30.0
 #: Words for what becomes of a change, in the order of the report.
 VERDICTS = ["killed", "timeout", "survived", "unreached", "equivalent"]
@@ -229,30 +230,32 @@ def _trial(
     first, _ = rounds.get(change.key, (0, 0.0))
     chosen = every[first:] if first else every[:FIRST]
 
+    def limit(name: str) -> float:
+        return GRACE + FACTOR * book.tests.tests[name].seconds
+
     def make(slot: int) -> forks.Job[Change]:
         slots[slot].change(change)
         own = folder / f"work-{slot}"
 
         def work() -> dict[str, str]:
             trees.enter(slots[slot].place, writes=False)
-            trial = Trial(chosen)
+            trial = Trial({name: limit(name) for name in chosen})
             files = sorted({name.partition("::")[0] for name in chosen})
             code = pytest.main(["-x", *coverage.OPTIONS, f"--basetemp={own / 'tmp'}", *files], plugins=[trial])
             if not trial.failed and code not in (0, 1):
                 trial.failed = f"{files[0]} (pytest ended with {int(code)})"
             return {"failed": trial.failed}
 
-        limit = GRACE + FACTOR * sum(book.tests.tests[name].seconds for name in chosen)
-        return forks.Job(change, work, limit, own)
+        return forks.Job(change, work, sum(map(limit, chosen)), own)
 
     return make
 
 
 class Trial:
-    """A plugin of pytest that runs the chosen tests in the order given and notes the first that fails."""
+    """A plugin of pytest that runs tests in the order given, each within its limit, and notes the first that fails."""
 
-    def __init__(self, chosen: list[str]) -> None:
-        self.order = {name: k for k, name in enumerate(chosen)}
+    def __init__(self, limits: dict[str, float]) -> None:
+        self.limits, self.order = limits, {name: k for k, name in enumerate(limits)}
         self.failed = ""
 
     def pytest_configure(self) -> None:
@@ -267,6 +270,11 @@ class Trial:
         items[:] = sorted(
             (item for item in items if item.nodeid in self.order), key=lambda item: self.order[item.nodeid]
         )
+
+    def pytest_runtest_protocol(self, item: Any) -> None:
+        """Let the alarm end this process if a test hangs, be it in compiled code."""
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, self.limits[item.nodeid])
 
     def pytest_collectreport(self, report: Any) -> None:
         """Note a file that cannot be imported any more."""

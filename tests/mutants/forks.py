@@ -102,7 +102,7 @@ class _Child:
         # The child leads a group of its own, and is not yet reaped: nothing else can have its number.
         os.killpg(self.number, signal.SIGKILL)
         _, status = os.waitpid(self.number, 0)
-        if over is None:
+        if over is None or (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM):
             return Ending(None, "timeout", seconds)
         file = self.job.folder / "result.json"
         if os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0 and file.exists():
