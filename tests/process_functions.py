@@ -89,6 +89,7 @@ def seeded(seed):
     np.seterr(under="raise" if seed % 2 else "ignore")
     warnings.filterwarnings("always", message=f"seed {seed}")
     threadpoolctl.threadpool_limits(limits=3, user_api="blas")
+    threadpoolctl.OpenBLASController.clear_controlling_thread(force=True)
 
 
 def alone(name, seed):

@@ -31,12 +31,14 @@ def serial():
 
 @pytest.fixture(autouse=True)
 def three_blas_threads():
+    """More than one, so that a limit can be seen, and no thread of this process as the only one that may limit them."""
     with threadpoolctl.threadpool_limits(limits=3, user_api="blas"):
+        threadpoolctl.OpenBLASController.clear_controlling_thread(force=True)
         yield
 
 
 def in_processes(context):
-    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context(context)) as pool:
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context(context)) as pool:
         return list(pool.map(alone, NAMES, range(len(NAMES))))
 
 
@@ -112,6 +114,37 @@ def test_building_a_hierarchy_draws_nothing_from_the_global_stream(monkeypatch):
     ):
         monkeypatch.setattr(np.random, name, drawn)
     multigrid()
+
+
+def test_every_thread_inside_is_held_to_one_blas_thread_and_the_last_one_restores_them():
+    """The first to come is the first to leave, and the last to leave is another thread than the first to come."""
+    threads, seen = blas(), []
+    first, second = process.one_blas_thread(), process.one_blas_thread()
+    first.__enter__()
+
+    def rest():
+        with second:
+            first_left.wait()
+            seen.append(blas())
+
+    first_left = threading.Event()
+    other = threading.Thread(target=rest)
+    other.start()
+    while len(process._one_blas_thread._inside) < 2:
+        time.sleep(0.001)
+    first.__exit__(None, None, None)
+    first_left.set()
+    other.join()
+    assert [count for _, count in seen[0]] == [1] * len(threads)
+    assert blas() == threads
+
+
+def test_a_limit_of_ones_own_on_another_thread_is_respected_afterwards():
+    with ThreadPoolExecutor(1) as pool, threadpoolctl.threadpool_limits(limits=2, user_api="blas"):
+        limited = blas()
+        pool.submit(digest, "equilibrium").result()
+        assert blas() == limited
+    assert all(count == 3 for _, count in blas())
 
 
 def test_torch_keeps_its_threads_when_others_start_meanwhile():
@@ -234,6 +267,27 @@ def test_a_fork_inside_keeps_the_limit_until_its_own_thread_leaves():
     assert child_finds(leave)
     assert blas() == held != threads
     hold.__exit__(None, None, None)
+    assert blas() == threads
+
+
+def test_a_child_is_free_of_the_limit_that_another_thread_holds():
+    inside, done, threads = threading.Event(), threading.Event(), blas()
+
+    def hold():
+        with process.one_blas_thread():
+            inside.set()
+            done.wait()
+
+    other = threading.Thread(target=hold)
+    other.start()
+    inside.wait()
+    try:
+        assert blas() != threads
+        assert child_finds(lambda: blas() == threads)
+        assert blas() != threads
+    finally:
+        done.set()
+        other.join()
     assert blas() == threads
 
 

@@ -11,8 +11,7 @@ several, and all further digits are its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -43,7 +42,8 @@ def autograd(
     names, batch = list(question.wrt), question.system.batch
     values = {name: np.zeros((batch, network.parameters[name].size)) for name in names}
     ok = np.zeros(batch, dtype=bool)
-    with _one_thread():
+    # On matrices this small PyTorch's threads would wait for each other most of the time.
+    with _torch_threads.hold():
         for b in question.solvable:
             gradients, ok[b] = _sample_gradient(question, int(b), names)
             for name in names:
@@ -60,22 +60,12 @@ class _TorchThreads(Shared):
     def change(self) -> None:
         _import_torch().set_num_threads(1)
 
-    def undo(self) -> None:
+    def undo(self, last: bool) -> None:
+        del last
         _import_torch().set_num_threads(self.before)
 
 
 _torch_threads = _TorchThreads()
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Keep PyTorch on one thread: on matrices this small its threads wait for each other most of the time."""
-    with _torch_threads.hold():
-        try:
-            _torch_threads.change()
-            yield
-        finally:
-            _torch_threads.undo()
 
 
 def _sample_gradient(question: Question, b: int, names: list[str]) -> tuple[dict[str, Array], bool]:

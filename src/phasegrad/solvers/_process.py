@@ -42,15 +42,15 @@ class Shared(ABC):
 
     @abstractmethod
     def note(self) -> None:
-        """Note what is there now, before it is changed."""
+        """Note what is there before anybody changes it."""
 
     @abstractmethod
     def change(self) -> None:
-        """Make the change."""
+        """Make the change, or make it again for a thread that comes in later."""
 
     @abstractmethod
-    def undo(self) -> None:
-        """Put back what was noted, whether the change was made in full or not."""
+    def undo(self, last: bool) -> None:
+        """Put back what was noted: what is each thread's own now, what all threads share when the last one leaves."""
 
     @contextmanager
     def hold(self) -> Iterator[None]:
@@ -67,21 +67,21 @@ class Shared(ABC):
             self.leave(number)
 
     def enter(self, number: int) -> None:
-        """Let one in, who makes the change if nobody was there."""
+        """Let one in, and make the change."""
         with self._lock:
             self._inside[number] = threading.get_ident()
             if not self._noted:
                 self.note()
                 self._noted = True
-                self.change()
+            self.change()
 
     def leave(self, number: int) -> None:
-        """Let one out, who undoes the change if nobody is left; a second time does nothing."""
+        """Let one out, and undo the change if its thread is not inside any more; a second time changes nothing."""
         with self._lock:
             self._inside.pop(number, None)
-            if self._noted and not self._inside:
-                self.undo()
-                self._noted = False
+            if self._noted and threading.get_ident() not in self._inside.values():
+                self.undo(not self._inside)
+                self._noted = bool(self._inside)
 
     def _begin_in_child(self) -> None:
         """Go on in a forked child, where only the thread that forked is left."""
@@ -97,11 +97,17 @@ class _OneBlasThread(Shared):
 
     def change(self) -> None:
         for library, _ in self.before:
-            library.set_num_threads(1)
+            _set_threads(library, 1)
 
-    def undo(self) -> None:
+    def undo(self, last: bool) -> None:
         for library, threads in self.before:
-            library.set_num_threads(threads)
+            if last or getattr(library, "threading_layer", "") == "openmp":
+                _set_threads(library, threads)
+
+
+def _set_threads(library: Any, threads: int) -> None:
+    # The public method does nothing on any thread but the first that used it; here all threads inside agree already.
+    getattr(library, "_real_set_num_threads", library.set_num_threads)(threads)
 
 
 class _Unwarned(Shared):
@@ -113,9 +119,12 @@ class _Unwarned(Shared):
         self.filters: Any = warnings.filters
 
     def change(self) -> None:
-        self.filters.insert(0, self.entry)
+        if self.entry not in self.filters:
+            self.filters.insert(0, self.entry)
 
-    def undo(self) -> None:
+    def undo(self, last: bool) -> None:
+        if not last:
+            return
         # Somebody else may have put another list in its place meanwhile, with or without the entry.
         now: Any = warnings.filters
         for filters in (self.filters, now):
