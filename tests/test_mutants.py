@@ -91,6 +91,13 @@ def test_the_same_seed_draws_the_same_changes():
     assert len(set(campaign.draw(sources, 100, 1))) == len(changes_of("toy.py", TOY))
 
 
+def test_every_change_said_to_make_no_difference_is_one_that_can_be_made():
+    root = Path(__file__).parent.parent
+    said = campaign.equivalents(root / "tests" / "mutants" / "equivalent.toml")
+    files = {path: (root / path).read_text(encoding="utf-8") for path, *_ in said}
+    assert said.keys() <= {change.key for path, source in files.items() for change in changes_of(path, source)}
+
+
 @pytest.fixture
 def toy(tmp_path):
     """A tree with a library and its tests."""

@@ -1,6 +1,7 @@
 """Training: against published values seed by seed, against slower implementations, and in its own consistency."""
 
 import dataclasses
+import json
 import subprocess
 import sys
 import warnings
@@ -462,6 +463,10 @@ class TestHistory:
         assert "seed" not in str(one)
         assert "worst" not in str(one)
         assert str(one).startswith("1 network, 1 epoch: test accuracy ")
+        learnt = pg.train(paper_networks[0], vowels[0], pg.paper_plan(epochs=60, evaluate_every=20, learning_rate=0.02))
+        scores = learnt.history.test_accuracy[0]
+        assert len({scores[0], scores[1], scores[-1]}) == 3
+        assert f"{scores[0]:.1%} untrained, {scores[-1]:.1%} trained" in str(learnt)
         seeds = [5, 1, 2, 3, 4, 9, 8, 7, 6]
         many = pg.train(paper_networks[:9], vowels[0], pg.paper_plan(epochs=0), seed=seeds)
         assert str(many).endswith("; shuffled by seeds 5, 1, 2, 3, 4, 9, 8, 7")
@@ -663,6 +668,13 @@ class TestLockGuard:
         state = pg.find_equilibrium(result.network, x, eigenvalue=True)
         assert np.all(state.stable)
         assert np.all(state.smallest_eigenvalue >= 0.05)
+
+    def test_a_step_that_no_halving_saves_is_not_taken_but_counted(self):
+        x, y = np.array([[0.1], [-0.1]]), np.array([0, 1])
+        options = {"objective": pg.NearestTarget(3.0), "learn": ("omega",), "epochs": 1, "batch_size": 2}
+        result = pg.train(self.network(), (x, y), learning_rate=1e6, schedule="constant", lock_floor=0.05, **options)
+        assert result.network == self.network()
+        assert result.history.shortened.sum() == result.history.updates.sum() == 1
 
     def test_without_need_it_does_nothing(self):
         result = pg.train(layers(), three_blobs(30), epochs=3, learning_rate=1e-4)
@@ -1072,3 +1084,25 @@ class TestValidationPart:
         rows = validation_rows(Samples(blank, blank, blank[..., 0], labels), fraction, [np.random.default_rng(0)])
         assert tuple(np.bincount(labels[0, rows[0]])) == expected
         assert np.all(np.diff(rows[0]) > 0)
+
+
+class TestStates:
+    @pytest.mark.parametrize("name", ["format", "version"])
+    def test_a_file_of_another_format_or_version_is_refused(self, tmp_path, name):
+        data, network = tiny(), pg.layered(2, 4, 2, seed=1)
+        pg.save_state(tmp_path / "state.npz", pg.train(network, data, pg.paper_plan(epochs=1)).state)
+        with np.load(tmp_path / "state.npz") as file:
+            content = dict(file)
+        header = json.loads(str(content["header"]))
+        content["header"] = np.array(json.dumps({**header, name: header[name] * 2}))
+        np.savez(tmp_path / "other.npz", **content)
+        with pytest.raises(ValueError, match="not a training state of this version"):
+            pg.load_state(tmp_path / "other.npz")
+
+    def test_a_state_belongs_to_the_samples_of_every_network(self):
+        networks, plan = [pg.layered(2, 4, 2, seed=seed) for seed in (1, 2)], pg.paper_plan(epochs=2)
+        given, others = [tiny(), tiny()], [tiny(), tiny(seed=1)]
+        half = pg.train(networks, given, plan, until=1)
+        assert pg.train(networks, given, plan, state=half.state).state.epoch == 2
+        with pytest.raises(ValueError, match="belongs to another training"):
+            pg.train(networks, others, plan, state=half.state)
