@@ -3,27 +3,33 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# The build backend comes first: built in isolation, the package would fetch one that no pin holds.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: reproduce test test-slow lint format bench venv clean clean-cache
+.PHONY: reproduce test test-slow mutants lint format bench venv clean clean-cache
 
 reproduce: venv
 	$(BIN)/phasegrad reproduce
 
-test: venv chromium
+test: venv system
 	$(BIN)/python -m pytest -n auto -m "not slow"
 
-# The page is tested in a browser. As root on Debian one is installed by apt-get, in so many words; CHROMIUM=no leaves it out.
-CHROMIUM ?= yes
-.PHONY: chromium
-chromium:
+# The one thing from the system's package manager: a browser to test the page in. SYSTEM=no does without it and those tests.
+SYSTEM ?= yes
+.PHONY: system
+system:
 	@if command -v chromium >/dev/null; then :; \
-	elif test "$(CHROMIUM)" = yes && test "$$(id -u)" = 0 && grep -qs '^ID=debian' /etc/os-release && command -v apt-get >/dev/null; then \
-	echo "Installing Chromium with apt-get, as root, to test the page in a browser (make test CHROMIUM=no leaves it out)."; \
+	elif test "$(SYSTEM)" = yes && test "$$(id -u)" = 0 && grep -qs '^ID=debian' /etc/os-release && command -v apt-get >/dev/null; then \
+	echo "About to install chromium with apt-get, as root: the page is tested in that browser. 'make test SYSTEM=no' installs nothing and leaves those tests out."; \
 	apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium || echo "That failed: the page is not tested in a browser."; \
 	else echo "There is no Chromium here: the page is not tested in a browser."; fi
 
 test-slow: venv
 	$(BIN)/python -m pytest -n auto -m slow
+
+# Wrong changes that a test must notice; see tests/mutants. More words go in MUTANTS, such as MUTANTS="--count 40 --workers 8".
+mutants: venv
+	cd tests && ../$(BIN)/python -m mutants $(MUTANTS)
 
 lint: venv
 	$(BIN)/ruff format --check .
@@ -42,11 +48,12 @@ venv: $(READY)
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "phasegrad needs Python 3.11 or newer; run make PYTHON=python3.11")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(PIP) hatchling
+	$(PIP) --no-build-isolation -e '.[dev]'
 	touch $(READY)
 
 clean-cache:
 	find src -name '*.nb[ic]' -delete
 
 clean: clean-cache
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -6,6 +6,9 @@ import pytest
 from scipy.linalg import eigvalsh
 
 import phasegrad as pg
+from phasegrad.dynamics import build_system
+from phasegrad.solvers import stability
+from phasegrad.solvers._stability import meets_angle_condition, surely_stable
 
 BUILDERS = (
     lambda n, _: pg.ring(max(n, 3)),
@@ -84,3 +87,46 @@ def test_500_random_networks_keep_what_they_claim(first):
 def test_10000_random_networks_keep_what_they_claim(first):
     counts = check_claims(range(first, first + 1000))
     assert counts[pg.Status.STABLE] >= 500
+
+
+def odd_series() -> pg.Network:
+    return pg.random_network(12, seed=3).replace(interaction=pg.OddSeries((1.0, 0.3)))
+
+
+@pytest.mark.parametrize(("build", "spreads", "factor"), [
+    (lambda: pg.random_network(12, seed=3), (0.0, 0.8, 3.0), 2.0**-40),
+    (lambda: pg.random_network(12, seed=3), (0.0, 0.8, 3.0), 2.0**40),
+    (odd_series, (0.0, 0.8, 3.0), 2.0**-40),
+    (odd_series, (0.0, 0.8, 3.0), 2.0**40),
+    (lambda: pg.random_regular(1100, 6), (0.0,), 2.0**-40),
+])  # fmt: skip
+def test_certificates_do_not_depend_on_the_unit_of_the_couplings(build, spreads, factor):
+    """A power of two leaves all digits as they are: verdicts stay, eigenvalues and their errors have the unit."""
+    network = build()
+    other = network.replace(coupling=factor * network.coupling, omega=factor * network.omega)
+    stream = np.random.default_rng(0)
+    for spread in spreads:
+        phases = spread * stream.uniform(-1, 1, (2, network.size))
+        mine, theirs = (build_system(each, None)[0].take(np.zeros(2, dtype=np.int64)) for each in (network, other))
+        for judge in (meets_angle_condition, surely_stable):
+            np.testing.assert_array_equal(judge(mine, phases), judge(theirs, phases))
+        one, two = stability(mine, phases, eigenvalue=True), stability(theirs, phases, eigenvalue=True)
+        np.testing.assert_array_equal(one.stable, two.stable)
+        np.testing.assert_allclose(two.smallest, factor * one.smallest, rtol=1e-6, atol=1e-9 * factor)
+        np.testing.assert_allclose(two.error, factor * one.error, rtol=0.1, atol=1e-12 * factor)
+
+
+@pytest.mark.parametrize("interaction", [pg.Sine(), pg.OddSeries((1.0, 0.3, -0.2))])
+def test_the_stiffest_weight_of_an_edge_is_its_coupling_times_the_steepest_slope(interaction):
+    """Couplings that are not 1: for those a product and a quotient agree."""
+    network = pg.ring(5, coupling=np.array([0.25, 0.5, 2.0, 3.0, 8.0]), interaction=interaction)
+    system, _ = build_system(network, None)
+    (term,) = [term for term in system.terms if term.stiffest(system.graph, system.values).forward is not None]
+    grid = np.linspace(0, 2 * np.pi, 100_001)
+    steepest = np.max(np.abs(interaction.derivative(grid)))
+    stiffest = term.stiffest(system.graph, system.values)
+    np.testing.assert_allclose(stiffest.forward[0], network.coupling * steepest, rtol=1e-4)
+    phases = np.random.default_rng(1).uniform(-np.pi, np.pi, (1, 5))
+    i, j = network.edges.T
+    weights = term.stiffness(system.graph, system.values, phases).forward[0]
+    np.testing.assert_allclose(weights, network.coupling * interaction.derivative(phases[0, j] - phases[0, i]))

@@ -3,11 +3,14 @@
 import ast
 import doctest
 import importlib
+import importlib.metadata
 import os
 import pkgutil
 import re
+import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -132,3 +135,59 @@ def test_a_wheel_holds_everything_the_package_reads(tmp_path):
     assert "vowels a, i, u: 330 training and 83 test samples" in result.stdout
     shipped = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src").rglob("*.py")}
     assert shipped <= names
+
+
+def pins() -> dict[str, str]:
+    """Return the version of every pinned package."""
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    return dict(line.split("==") for line in lines if line and not line.startswith("#"))
+
+
+def stated_licence(name: str) -> str:
+    """Return the licence that an installed package states: as an expression, by classifiers or in words."""
+    metadata = importlib.metadata.metadata(name)
+    words = [line.rpartition(" :: ")[2] for line in metadata.get_all("Classifier", []) if line.startswith("License ::")]
+    return metadata.get("License-Expression") or " AND ".join(words) or metadata["License"]
+
+
+def test_every_pinned_package_has_its_licence_in_the_list():
+    page = (ROOT / "docs" / "licences.md").read_text(encoding="utf-8")
+    listed = dict(re.findall(r"^\| (\S+) \| (.+) \|$", page, flags=re.MULTILINE))
+    del listed["package"]
+    assert list(listed) == list(pins())
+    installed = {name for name in pins() if any(importlib.metadata.Distribution.discover(name=name))}
+    assert {"numpy", "scipy", "numba", "pytest"} <= installed
+    assert {name: listed[name] for name in installed} == {name: stated_licence(name) for name in installed}
+
+
+def test_what_is_installed_and_needed_is_pinned():
+    """Nothing comes along that no pin holds; pip and setuptools come with the environment itself."""
+    needed, seen = ["phasegrad"], set()
+    while needed:
+        name = re.sub(r"[-_.]+", "-", needed.pop()).lower()
+        if name not in seen and any(importlib.metadata.Distribution.discover(name=name)):
+            seen.add(name)
+            needed += [
+                re.match(r"[\w.-]+", line).group()
+                for line in importlib.metadata.requires(name) or []
+                if "extra" not in line
+            ]
+    assert len(seen) > 15
+    assert seen - {"phasegrad", "pip", "setuptools"} <= {re.sub(r"[-_.]+", "-", name).lower() for name in pins()}
+
+
+def test_the_backend_that_builds_the_package_is_pinned_too():
+    program = shutil.which("make")
+    if program is None:
+        pytest.skip("there is no make here")
+    plan = subprocess.run([program, "-nB", "-C", str(ROOT), "venv"], capture_output=True, text=True, check=True).stdout
+    installs = [line for line in plan.splitlines() if "pip install" in line]
+    assert all("-c constraints.txt" in line for line in installs)
+    assert installs[0].endswith(" hatchling")
+    assert "--no-build-isolation" in installs[1]
+    assert len(installs) == 2
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert settings["build-system"]["requires"] == ["hatchling>=1.27"]
+    # A checkout made importable by a path entry needs no other package for the build.
+    assert settings["tool"]["hatch"]["build"]["dev-mode-dirs"] == ["src"]
+    assert "hatchling" in pins()

@@ -159,9 +159,12 @@ def test_make_says_what_it_installs_and_can_be_told_not_to(tmp_path):
         (tmp_path / name).write_text(f"#!/bin/sh\n{body}\n")
         (tmp_path / name).chmod(0o755)
     called = tmp_path / "called"
-    for word, expected in (("no", "There is no Chromium here"), ("yes", "Installing Chromium with apt-get, as root")):
+    for word, expected in (
+        ("no", "There is no Chromium here"),
+        ("yes", "About to install chromium with apt-get, as root: the page is tested"),
+    ):
         done = subprocess.run(
-            [_make(), "-C", str(ROOT), "chromium", f"CHROMIUM={word}"],
+            [_make(), "-C", str(ROOT), "system", f"SYSTEM={word}"],
             env={"PATH": str(tmp_path), "CALLED": str(called)}, capture_output=True, text=True, check=True,
         )  # fmt: skip
         assert expected in done.stdout

@@ -1,8 +1,10 @@
 """Training: against published values seed by seed, against slower implementations, and in its own consistency."""
 
 import dataclasses
+import json
 import subprocess
 import sys
+import warnings
 from contextlib import nullcontext
 
 import numpy as np
@@ -14,8 +16,10 @@ from phasegrad.objectives import CLASS_OBJECTIVES
 from phasegrad.studies import published
 from phasegrad.studies.arms import SpotChecks, leaked
 from phasegrad.training import Adam, Constant, Cosine, Momentum, Staircase
+from phasegrad.training._samples import Samples, validation_rows
 
 SEEDS = 100
+PROBED = 32  # samples whose gradient is compared on request
 ONE_SAMPLE = 1 / 55 + 1e-6  # published to six digits
 PARAMETERS = ("omega", "coupling", "field_strength", "field_phase")
 MATCHED = [kind() for name, kind in CLASS_OBJECTIVES.items() if name != "PaperPair"]
@@ -440,6 +444,37 @@ class TestHistory:
         with pytest.raises(AttributeError, match="record='gradient_cosine'"):
             pg.train(network, vowels[0], plan, epochs=0).history.gradient_cosine  # noqa: B018
 
+    @pytest.mark.parametrize("method", ["two_phase", "centred", "finite_difference", "adjoint"])
+    def test_the_gradient_it_follows_is_the_one_that_learns(self, method, vowels):
+        network, beta = pg.layered(2, 5, 2, seed=0), 0.5
+        plan = pg.paper_plan(["omega", "coupling"], epochs=0, gradient=method, beta=beta, record=["gradient_cosine"])
+        found = pg.train(network, vowels[0], plan).history.gradient_cosine[0, 0]
+        x, y = vowels[0].x_train[:PROBED], vowels[0].y_train[:PROBED]
+        question = (network, pg.find_equilibrium(network, x), plan.objective, y)
+        options = {"beta": beta} if method in ("two_phase", "centred") else {}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", pg.GradientWarning)
+            given = [
+                getattr(pg, name)(*question, wrt=("omega", "coupling"), **(options if name == method else {}))
+                for name in (method, "adjoint")
+            ]
+        used, exact = (np.concatenate([each.omega.sum(axis=0), each.coupling.sum(axis=0)]) for each in given)
+        assert found == pytest.approx(used @ exact / np.linalg.norm(used) / np.linalg.norm(exact), abs=1e-12)
+
+    def test_words_for_one_network_and_for_many_seeds(self, paper_networks, vowels):
+        one = pg.train(paper_networks[0], vowels[0], pg.paper_plan(epochs=1))
+        assert "seed" not in str(one)
+        assert "worst" not in str(one)
+        assert str(one).startswith("1 network, 1 epoch: test accuracy ")
+        learnt = pg.train(paper_networks[0], vowels[0], pg.paper_plan(epochs=60, evaluate_every=20, learning_rate=0.02))
+        scores = learnt.history.test_accuracy[0]
+        assert len({scores[0], scores[1], scores[-1]}) == 3
+        assert f"{scores[0]:.1%} untrained, {scores[-1]:.1%} trained" in str(learnt)
+        seeds = [5, 1, 2, 3, 4, 9, 8, 7, 6]
+        many = pg.train(paper_networks[:9], vowels[0], pg.paper_plan(epochs=0), seed=seeds)
+        assert str(many).endswith("; shuffled by seeds 5, 1, 2, 3, 4, 9, 8, 7")
+        assert str(dataclasses.replace(many, seeds=tuple(range(3, 12)))).endswith("; shuffled by seeds 3 to 11")
+
     @pytest.mark.parametrize("plan", [pg.paper_plan(epochs=6, evaluate_every=2), pg.classifier_plan(epochs=6)])
     def test_progress_is_told_of_every_evaluation(self, plan):
         seen = []
@@ -637,6 +672,13 @@ class TestLockGuard:
         assert np.all(state.stable)
         assert np.all(state.smallest_eigenvalue >= 0.05)
 
+    def test_a_step_that_no_halving_saves_is_not_taken_but_counted(self):
+        x, y = np.array([[0.1], [-0.1]]), np.array([0, 1])
+        options = {"objective": pg.NearestTarget(3.0), "learn": ("omega",), "epochs": 1, "batch_size": 2}
+        result = pg.train(self.network(), (x, y), learning_rate=1e6, schedule="constant", lock_floor=0.05, **options)
+        assert result.network == self.network()
+        assert result.history.shortened.sum() == result.history.updates.sum() == 1
+
     def test_without_need_it_does_nothing(self):
         result = pg.train(layers(), three_blobs(30), epochs=3, learning_rate=1e-4)
         assert result.history.shortened.sum() == 0
@@ -811,6 +853,12 @@ class TestOptimizers:
             slope = {"a": np.array([[scale, -scale]])}
             change, _ = optimizer.step(optimizer.start({"a": np.zeros((1, 2))}), slope, {"a": 0.01})
             np.testing.assert_allclose(change["a"], [[-0.01, 0.01]], rtol=1e-4)
+
+    @pytest.mark.parametrize("make", [Momentum, Adam, lambda value: Adam(second=value)])
+    def test_an_average_that_never_forgets_is_refused(self, make):
+        with pytest.raises(ValueError, match=r"must be a float from 0 to 1\. Got 1\.0"):
+            make(1.0)
+        assert make(0.0) is not None
 
     def test_they_agree_with_torch(self):
         torch = pytest.importorskip("torch")
@@ -1012,3 +1060,52 @@ def test_ten_thousand_networks_fit_into_a_gigabyte():
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert float(result.stdout) < 1000
+
+
+class TestWarmStarts:
+    @pytest.mark.parametrize("engine", ["lanes", "batch"])
+    def test_a_sample_starts_where_the_one_before_it_settled(self, engine):
+        """What is carried on is the state of the last sample, here of the only one that a stop leaves."""
+        data, network = tiny(), pg.layered(2, 4, 2, seed=1)
+        plan = pg.paper_plan(epochs=1, warm_start="run", learning_rate=0.0)
+        state = pg.train(network, data, plan, engine=engine).state
+        last = [pg.find_equilibrium(network, x).phases for x in data.x_train]
+        near = [np.max(np.abs(state.progress.phases[0] - phases)) for phases in last]
+        assert min(near) < 1e-9
+        cold = pg.train(network, data, plan, warm_start="none", engine="batch").state
+        assert not np.any(cold.progress.phases)
+
+
+class TestValidationPart:
+    @pytest.mark.parametrize(("sizes", "fraction", "expected"), [
+        ((10, 20), 0.01, (1, 1)), ((10, 20), 0.1, (1, 2)), ((10, 20), 0.5, (5, 10)), ((3, 20), 0.9, (2, 18)),
+        ((2, 2), 0.9, (1, 1)),
+    ])  # fmt: skip
+    def test_it_takes_the_same_share_of_every_class_at_least_one_never_all(self, sizes, fraction, expected):
+        labels = np.repeat([0, 1], sizes)[None]
+        blank = np.zeros((1, labels.size, 1))
+        rows = validation_rows(Samples(blank, blank, blank[..., 0], labels), fraction, [np.random.default_rng(0)])
+        assert tuple(np.bincount(labels[0, rows[0]])) == expected
+        assert np.all(np.diff(rows[0]) > 0)
+
+
+class TestStates:
+    @pytest.mark.parametrize("name", ["format", "version"])
+    def test_a_file_of_another_format_or_version_is_refused(self, tmp_path, name):
+        data, network = tiny(), pg.layered(2, 4, 2, seed=1)
+        pg.save_state(tmp_path / "state.npz", pg.train(network, data, pg.paper_plan(epochs=1)).state)
+        with np.load(tmp_path / "state.npz") as file:
+            content = dict(file)
+        header = json.loads(str(content["header"]))
+        content["header"] = np.array(json.dumps({**header, name: header[name] * 2}))
+        np.savez(tmp_path / "other.npz", **content)
+        with pytest.raises(ValueError, match="not a training state of this version"):
+            pg.load_state(tmp_path / "other.npz")
+
+    def test_a_state_belongs_to_the_samples_of_every_network(self):
+        networks, plan = [pg.layered(2, 4, 2, seed=seed) for seed in (1, 2)], pg.paper_plan(epochs=2)
+        given, others = [tiny(), tiny()], [tiny(), tiny(seed=1)]
+        half = pg.train(networks, given, plan, until=1)
+        assert pg.train(networks, given, plan, state=half.state).state.epoch == 2
+        with pytest.raises(ValueError, match="belongs to another training"):
+            pg.train(networks, others, plan, state=half.state)

@@ -23,7 +23,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from phasegrad._validation import Array, BoolArray, FloatArray, IntArray, joint_shape, last_axis_array
-from phasegrad.graphs import Graph, refuse_dense
+from phasegrad.graphs import Graph, lazy_property, refuse_dense
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost
 from phasegrad.terms import Term, Values
@@ -150,12 +149,12 @@ class System:
         """Whether the nudge, and so the equilibrium, is complex."""
         return self.pull is not None and np.iscomplexobj(self.pull.beta)
 
-    @cached_property
+    @lazy_property
     def shared(self) -> bool:
         """Whether all samples have the same parameters, but for what drives them."""
         return all(self.values[p.name].shape[0] == 1 for term in self.terms for p in term.parameters if not term.drives)
 
-    @cached_property
+    @lazy_property
     def capacity(self) -> FloatArray:
         """The most that all terms together can pull each oscillator, (b, N)."""
         return self._kept("capacity", self._make_capacity)
@@ -164,13 +163,13 @@ class System:
         held = [most for term in self.terms if (most := term.capacity(self.graph, self.values)) is not None]
         return np.zeros((1, self.graph.size)) if not held else np.asarray(sum(held))
 
-    @cached_property
+    @lazy_property
     def drive(self) -> FloatArray:
         """The force that does not depend on phases, (b, N)."""
         driven = [force for term in self.terms if (force := term.drive(self.graph, self.values)) is not None]
         return np.zeros((1, self.graph.size)) if not driven else np.asarray(sum(driven))
 
-    @cached_property
+    @lazy_property
     def stiffest(self) -> FloatArray:
         """The most that the diagonal of the Laplacian can be, (b, N), the nudge left aside."""
         return self._kept("stiffest", self._make_stiffest)

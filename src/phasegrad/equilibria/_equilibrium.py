@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,6 +28,7 @@ from phasegrad._validation import (
     random_stream,
 )
 from phasegrad.dynamics import Nudge, Shape, System, Workspace, build_system, wrapped
+from phasegrad.graphs import lazy_property
 from phasegrad.networks import Network
 from phasegrad.objectives import check_cost
 from phasegrad.solvers import (
@@ -150,13 +150,13 @@ class Equilibrium:
         seen = Counter(self.status.ravel().tolist())
         return {status: seen.get(status, 0) for status in Status}
 
-    @cached_property
+    @lazy_property
     def largest_angle(self) -> FloatArray:
         """The largest phase difference across an edge, wrapped to [0, pi], shape (...)."""
         assert self.system is not None
         return frozen_array(largest_angles(self.system, self._flat.real).reshape(self.shape))
 
-    @cached_property
+    @lazy_property
     def reference_torque(self) -> FloatArray:
         """The largest torque that holds a held oscillator, shape (...); zero where nothing is held by force.
 
@@ -166,7 +166,7 @@ class Equilibrium:
         torque = np.abs(self.system.force(self._flat)[:, self.system.graph.held])
         return frozen_array(np.max(torque, axis=1, initial=0.0).reshape(self.shape))
 
-    @cached_property
+    @lazy_property
     def drift(self) -> FloatArray:
         """The common frequency of the locked network beyond the mean of its natural frequencies, shape (...).
 

@@ -7,7 +7,7 @@ from phasegrad.gradients._compare import GradientTable, check_gradients, cosine,
 from phasegrad.gradients._differences import finite_difference
 from phasegrad.gradients._means import MeanGradient
 from phasegrad.gradients._nudged import centred, holomorphic, suggest_beta, two_phase
-from phasegrad.gradients._question import Gradient, GradientWarning
+from phasegrad.gradients._question import Gradient, GradientWarning, unwarned
 
 __all__ = [
     "LIMIT",
@@ -25,4 +25,5 @@ __all__ = [
     "relative_error",
     "suggest_beta",
     "two_phase",
+    "unwarned",
 ]

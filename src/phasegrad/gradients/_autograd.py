@@ -11,8 +11,7 @@ several, and all further digits are its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from phasegrad.gradients._exact import distances, exact_slopes
 from phasegrad.gradients._question import Gradient, Question, ask
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost
-from phasegrad.solvers import refuse_dense_solve
+from phasegrad.solvers import Shared, refuse_dense_solve
 
 _SAME_STATE = 1e-6
 _MAX_STEPS = 50
@@ -46,7 +45,8 @@ def autograd(
     names, batch = list(question.wrt), question.system.batch
     values = {name: np.zeros((batch, network.parameters[name].size)) for name in names}
     ok = np.zeros(batch, dtype=bool)
-    with _one_thread():
+    # On matrices this small PyTorch's threads would wait for each other most of the time.
+    with _torch_threads.hold():
         for b in question.solvable:
             gradients, ok[b] = _sample_gradient(question, int(b), names)
             for name in names:
@@ -56,16 +56,21 @@ def autograd(
     return checked(question, question.answer(values, distances(question, values, exact), ok=ok), lambda: _ADVICE)
 
 
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Keep PyTorch on one thread: on matrices this small its threads wait for each other most of the time."""
-    torch = _import_torch()
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+class _TorchThreads(Shared):
+    """How many threads PyTorch has: a number of each thread's own, with which the last one set begins a new thread."""
+
+    def note(self) -> None:
+        self.before = _import_torch().get_num_threads()
+
+    def change(self) -> None:
+        _import_torch().set_num_threads(1)
+
+    def undo(self, last: bool) -> None:
+        del last
+        _import_torch().set_num_threads(self.before)
+
+
+_torch_threads = _TorchThreads()
 
 
 def _sample_gradient(question: Question, b: int, names: list[str]) -> tuple[dict[str, Array], bool]:

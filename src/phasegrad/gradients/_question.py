@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import sys
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -25,6 +27,7 @@ FREQUENCIES = ("relative", "raw")
 # From good to bad; from here on there is no equilibrium.
 _STATUSES = list(Status)
 _LOST = _STATUSES.index(Status.UNCONVERGED)
+_QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
 
 
 class GradientWarning(UserWarning):
@@ -194,8 +197,20 @@ class Question:
         return [term for term in self.network.terms if any(each.name in self.wrt for each in term.parameters)]
 
 
+@contextmanager
+def unwarned() -> Iterator[None]:
+    """Keep quiet the warnings of gradients asked for inside, on this thread alone."""
+    before = _QUIET.set(True)
+    try:
+        yield
+    finally:
+        _QUIET.reset(before)
+
+
 def warn(message: str) -> None:
     """Warn where the package was called, so that every caller hears it."""
+    if _QUIET.get():
+        return
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("phasegrad."):
         frame, level = frame.f_back, level + 1

@@ -1,6 +1,7 @@
 """Graphs: who is joined to whom, everything that follows from it, and random ones as arrays of edges."""
 
 from phasegrad.graphs._graph import Blocks, Graph, ordered_edges
+from phasegrad.graphs._lazy import lazy_property
 from phasegrad.graphs._random import (
     joined,
     ordered_pairs,
@@ -17,6 +18,7 @@ __all__ = [
     "Graph",
     "Pattern",
     "joined",
+    "lazy_property",
     "ordered_edges",
     "ordered_pairs",
     "refuse_dense",

@@ -8,7 +8,6 @@ are not coupled among themselves) is found out once.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -17,6 +16,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from phasegrad._validation import Array, BoolArray, IntArray, frozen_array, node_numbers
+from phasegrad.graphs._lazy import lazy_property
 from phasegrad.graphs._random import parts
 from phasegrad.graphs._sparsity import DENSE_LIMIT, Pattern
 
@@ -68,52 +68,52 @@ class Graph:
         same = all(getattr(self, name) == getattr(other, name) for name in names)
         return self is other or (same and np.array_equal(self.edges, other.edges))
 
-    @cached_property
+    @lazy_property
     def first(self) -> IntArray:
         """The first end of every edge."""
         return np.ascontiguousarray(self.edges[:, 0])
 
-    @cached_property
+    @lazy_property
     def second(self) -> IntArray:
         """The second end of every edge."""
         return np.ascontiguousarray(self.edges[:, 1])
 
-    @cached_property
+    @lazy_property
     def held(self) -> IntArray:
         """The nodes that do not move: the clamped inputs, or the reference, or none."""
         nodes = self.inputs if self.clamped else (self.reference,) if self.pinned else ()
         return np.asarray(nodes, dtype=np.int64)
 
-    @cached_property
+    @lazy_property
     def free(self) -> IntArray:
         """The nodes that move, in order."""
         mask = np.ones(self.size, dtype=bool)
         mask[self.held] = False
         return np.flatnonzero(mask)
 
-    @cached_property
+    @lazy_property
     def learnable(self) -> IntArray:
         """The nodes whose own parameters may be learned: all but the inputs, which belong to the data."""
         return np.setdiff1d(np.arange(self.size), self.inputs)
 
-    @cached_property
+    @lazy_property
     def position(self) -> IntArray:
         """Place of every node among those that move, -1 for held ones."""
         position = np.full(self.size, -1, dtype=np.int64)
         position[self.free] = np.arange(self.free.size)
         return position
 
-    @cached_property
+    @lazy_property
     def inner_edges(self) -> IntArray:
         """Numbers of the edges between two nodes that move."""
         return np.flatnonzero(np.all(self.position[self.edges] >= 0, axis=1))
 
-    @cached_property
+    @lazy_property
     def pattern(self) -> Pattern:
         """Where the entries of the sparse reduced Laplacian lie."""
         return Pattern.of_graph(self.edges, self.position)
 
-    @cached_property
+    @lazy_property
     def dense_places(self) -> tuple[IntArray, IntArray]:
         """Flat places in the reduced (n, n) matrix, and which of (forward, backward, diagonal) values belong there."""
         inner, size = self.inner_edges, self.free.size
@@ -121,7 +121,7 @@ class Graph:
         places = np.concatenate([row * size + column, column * size + row, np.arange(size) * (size + 1)])
         return places, np.concatenate([inner, self.n_edges + inner, 2 * self.n_edges + self.free])
 
-    @cached_property
+    @lazy_property
     def reference_places(self) -> tuple[IntArray, IntArray]:
         """Places of the reference's neighbours among the nodes that move, and which of (forward, backward) acts on it.
 
@@ -131,7 +131,7 @@ class Graph:
         neighbours = np.concatenate([self.second[first], self.first[second]])
         return self.position[neighbours], np.concatenate([first, self.n_edges + second])
 
-    @cached_property
+    @lazy_property
     def components(self) -> IntArray:
         """The number of its connected part, for every node."""
         return self.components_of(np.ones(self.n_edges, dtype=bool))
@@ -160,12 +160,12 @@ class Graph:
         index = self._ends if batch == 1 else np.add.outer(size * np.arange(batch), self._ends).ravel()
         return np.bincount(index, values.ravel(), batch * size).reshape(batch, size)
 
-    @cached_property
+    @lazy_property
     def _ends(self) -> IntArray:
         """First ends of all edges, then second ends."""
         return np.concatenate([self.first, self.second])
 
-    @cached_property
+    @lazy_property
     def colours(self) -> tuple[IntArray, ...]:
         """Places, among the nodes that move, of groups whose members are not coupled to each other.
 
@@ -186,7 +186,7 @@ class Graph:
             first = int(group.max(initial=-1)) + 1
         return tuple(np.flatnonzero(group == colour) for colour in range(first))
 
-    @cached_property
+    @lazy_property
     def blocks(self) -> Blocks:
         """Couplings as dense blocks between groups of nodes that move, and from held nodes to them."""
         return Blocks.of(self)

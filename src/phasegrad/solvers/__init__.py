@@ -13,8 +13,9 @@ from phasegrad.solvers._choice import (
 )
 from phasegrad.solvers._contract import Solution, Solver, residual
 from phasegrad.solvers._flow import GradientFlow
-from phasegrad.solvers._linear import chunks, is_positive_definite, on_one_blas_thread, one_blas_thread
+from phasegrad.solvers._linear import chunks, is_positive_definite
 from phasegrad.solvers._newton import InTurn, Newton, Progress
+from phasegrad.solvers._process import Shared, on_one_blas_thread, one_blas_thread
 from phasegrad.solvers._products import Couplings, Products
 from phasegrad.solvers._response import Responses, respond
 from phasegrad.solvers._stability import Stability, Verdict, exceeds, largest_angles, stability
@@ -32,6 +33,7 @@ __all__ = [
     "Products",
     "Progress",
     "Responses",
+    "Shared",
     "Solution",
     "Solver",
     "Stability",

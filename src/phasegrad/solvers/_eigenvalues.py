@@ -7,7 +7,6 @@ else by what is known anyway.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -18,6 +17,7 @@ from phasegrad._validation import FloatArray
 from phasegrad.solvers._forms import FACTORED_MESH, FEW_NEIGHBOURS, QUICKLY, Evidence, Factors, Form
 from phasegrad.solvers._krylov import conjugate_gradients, solve_accurately
 from phasegrad.solvers._preconditioning import Preconditioner
+from phasegrad.solvers._process import unwarned
 
 _BLOCK, _ITERATIONS = 4, 40
 _STEPS, _SLACKS = 12, (1e-3, 0.1)
@@ -86,9 +86,8 @@ def _iterated(form: Form, evidence: Evidence, precondition: Precondition) -> Flo
         return conjugate_gradients(metric, np.ascontiguousarray(left.ravel()), inverse, tolerance=1e-2).solution
 
     operator = LinearOperator(matrix.shape, matvec=approximate_inverse, dtype=np.float64)
-    with warnings.catch_warnings():
-        # The interval says how far it came; a warning beside it would say less.
-        warnings.simplefilter("ignore")
+    # The interval says how far it came; a warning beside it would say less.
+    with unwarned(), np.errstate(all="ignore"):
         start = _start(form, evidence)
         try:
             _, vectors = lobpcg(matrix, start, M=operator, largest=False, tol=1e-13 * form.norm, maxiter=_ITERATIONS)

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +31,7 @@ from scipy.sparse.linalg import splu, spsolve_triangular
 
 from phasegrad._validation import Array, FloatArray, IntArray
 from phasegrad.dynamics import System
+from phasegrad.graphs import lazy_property
 from phasegrad.solvers._krylov import conjugate_gradients, solve_accurately
 from phasegrad.solvers._linear import is_positive_definite
 from phasegrad.solvers._preconditioning import Preconditioner
@@ -122,38 +122,38 @@ class Form:
         """Number of nodes n."""
         return int(self.ground_low.size)
 
-    @cached_property
+    @lazy_property
     def norm(self) -> float:
         """The largest entry of the diagonal, in absolute value: between a half of and the whole norm of L."""
         return float(np.max(np.abs(self._diagonal(self.high, self.ground_high + self.lift)), initial=0.0))
 
-    @cached_property
+    @lazy_property
     def bottom(self) -> float:
         """No eigenvalue is below this (Gershgorin)."""
         bent = 2 * self._diagonal(np.minimum(self.low, 0.0), 0.0)
         return float(np.min(self.ground_low + bent, initial=np.inf)) + self.lift
 
-    @cached_property
+    @lazy_property
     def lower(self) -> sparse.csr_array:
         """The matrix with all weights at their lower ends."""
         return self._matrix(self.low, self.ground_low + self.lift)
 
-    @cached_property
+    @lazy_property
     def positive(self) -> sparse.csr_array:
         """The matrix P of the weights that are positive for sure, lifted."""
         return self._matrix(np.maximum(self.low, 0.0), np.maximum(self.ground_low, 0.0) + self.lift)
 
-    @cached_property
+    @lazy_property
     def stand_in(self) -> sparse.csr_array:
         """The matrix with all weights made positive: a metric, whatever their signs."""
         return self._matrix(np.abs(self.low), np.abs(self.ground_low) + max(self.lift, 0.0))
 
-    @cached_property
+    @lazy_property
     def bent_edges(self) -> IntArray:
         """Edges whose weight may be negative."""
         return np.flatnonzero(self.low < 0)
 
-    @cached_property
+    @lazy_property
     def bent_nodes(self) -> IntArray:
         """Nodes whose ground may be negative."""
         return np.flatnonzero(self.ground_low < 0)
@@ -328,12 +328,12 @@ class Factors:
             return None
         return cls(found, shifted) if np.array_equal(found.perm_r, found.perm_c) else None
 
-    @cached_property
+    @lazy_property
     def pivots(self) -> FloatArray:
         """The diagonal of D: as many are negative as eigenvalues of the matrix are."""
         return np.asarray(self.found.U.diagonal())
 
-    @cached_property
+    @lazy_property
     def rounding(self) -> float:
         """A bound on the norm of what A - shift and L D L^T differ by.
 

@@ -1,74 +1,18 @@
 """Dense linear algebra of a batch, every sample for itself.
 
 NumPy's stacked routines call LAPACK once per matrix, so that a sample's answer does not depend on its neighbours in the
-batch; where one of them fails, the others are done again one by one, by the same routine. BLAS runs on one thread: the
-rounding of a threaded factorisation depends on the number of threads, and on a busy machine threads waiting for each
-other cost more than they give at these sizes.
+batch; where one of them fails, the others are done again one by one, by the same routine. Whoever calls them holds BLAS
+to one thread (`phasegrad.solvers._process`): the rounding of a threaded factorisation depends on the number of threads,
+and on a busy machine threads waiting for each other cost more than they give at these sizes.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import cache, wraps
-from typing import Any, ParamSpec, TypeVar
-
 import numpy as np
-import threadpoolctl
 from numpy.typing import ArrayLike
 from scipy.linalg import lapack
 
 from phasegrad._validation import Array, BoolArray, FloatArray
-
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
-
-
-class _OneThread:
-    """Holds BLAS to one thread as long as anybody, on any thread, is inside; the limit itself is the process's."""
-
-    def __init__(self) -> None:
-        self.lock, self.inside = threading.Lock(), 0
-        self.limit: Any = None
-
-    def __enter__(self) -> None:
-        with self.lock:
-            self.inside += 1
-            if self.inside == 1:
-                self.limit = _blas().limit(limits=1)
-
-    def __exit__(self, *_: object) -> None:
-        with self.lock:
-            self.inside -= 1
-            if self.inside == 0:
-                self.limit.restore_original_limits()
-
-
-_one_thread = _OneThread()
-
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Hold the linear algebra inside to one thread."""
-    with _one_thread:
-        yield
-
-
-def on_one_blas_thread(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Decorate a function so that the linear algebra inside it runs on one thread."""
-
-    @wraps(function)
-    def limited(*args: Arguments.args, **options: Arguments.kwargs) -> Result:
-        with _one_thread:
-            return function(*args, **options)
-
-    return limited
-
-
-@cache
-def _blas() -> threadpoolctl.ThreadpoolController:
-    return threadpoolctl.ThreadpoolController().select(user_api="blas")
 
 
 def solve_positive(matrices: Array, right: Array) -> tuple[Array, BoolArray]:

@@ -105,15 +105,14 @@ class Multigrid:
                 "The multigrid preconditioner needs pyamg, which is not installed. Install it with "
                 "'pip install phasegrad[sparse]', or say preconditioner='gauss-seidel'."
             ) from None
-        # pyamg draws from NumPy's global stream: let it draw the same each time, and leave the stream as it was.
-        before = np.random.get_state()  # noqa: NPY002
-        np.random.seed(0)  # noqa: NPY002
-        try:
-            hierarchy = pyamg.smoothed_aggregation_solver(
-                sparse.csr_matrix(matrix), symmetry="symmetric", strength=("symmetric", {"theta": 0.0})
-            )
-        finally:
-            np.random.set_state(before)  # noqa: NPY002
+        # Local weights come from the row sums. A spectral radius would be estimated from a random vector, and pyamg
+        # draws that from NumPy's global stream.
+        hierarchy = pyamg.smoothed_aggregation_solver(
+            sparse.csr_matrix(matrix),
+            symmetry="symmetric",
+            strength=("symmetric", {"theta": 0.0}),
+            smooth=("jacobi", {"weighting": "local"}),
+        )
         return cls(hierarchy.aspreconditioner(cycle="V"))
 
     def apply(self, left: FloatArray, image: FloatArray) -> float:

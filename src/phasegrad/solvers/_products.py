@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +26,7 @@ from scipy.linalg import lapack
 
 from phasegrad._validation import Array, BoolArray, FloatArray, IntArray
 from phasegrad.dynamics import Pull, System
+from phasegrad.graphs import lazy_property
 from phasegrad.solvers._elimination import Batch, Elimination
 from phasegrad.terms import cosines
 
@@ -153,7 +153,7 @@ class Products:
         place[self.nodes] = np.arange(self.nodes.size)
         return dataclasses.replace(self, pull=dataclasses.replace(pull, nodes=place[pull.nodes]))
 
-    @cached_property
+    @lazy_property
     def system(self) -> System:
         """The force balance it stands for."""
         taken = self.base if self.rows is None else self.base.take(self.rows)

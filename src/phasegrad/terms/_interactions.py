@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phasegrad._validation import finite_array
+from phasegrad.graphs import lazy_property
 
 Angles = NDArray[Any]
 
@@ -60,14 +60,14 @@ class Interaction(ABC):
 
         return Elementwise.apply(angle)  # type: ignore[no-untyped-call]
 
-    @cached_property
+    @lazy_property
     def bound(self) -> float:
         """An upper bound on ``|H|``: no neighbour can pull harder than K times this."""
         grid = _angle_grid()
         spacing = 2 * np.pi / _SAMPLES
         return float(np.max(np.abs(self.value(grid))) + spacing / 2 * np.max(np.abs(self.derivative(grid))))
 
-    @cached_property
+    @lazy_property
     def steepness(self) -> float:
         """The largest ``|H'|`` on a fine grid."""
         return float(np.max(np.abs(self.derivative(_angle_grid()))))
@@ -161,7 +161,7 @@ class OddSeries(Interaction):
         """Sum of a_k sin(k phi)."""
         return sum(a * (k * angle).sin() for k, a in enumerate(self.coefficients, 1))
 
-    @cached_property
+    @lazy_property
     def bound(self) -> float:
         """The largest sampled ``|H|`` plus the most a smooth function can rise between two samples."""
         curvature = sum(abs(a) * k**2 for k, a in enumerate(self.coefficients, 1))

@@ -11,13 +11,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from phasegrad._validation import Array, BoolArray, FloatArray, shaped_array
-from phasegrad.graphs import Graph
+from phasegrad.graphs import Graph, lazy_property
 from phasegrad.terms._interactions import cosines
 
 Values = Mapping[str, Array]
@@ -88,12 +87,12 @@ class States:
     def __init__(self, graph: Graph, phases: Array, held: tuple[Array, Array] | None = None) -> None:
         self.graph, self.phases, self._held = graph, phases, held
 
-    @cached_property
+    @lazy_property
     def moving(self) -> tuple[Array, Array]:
         """Cosines and sines of the oscillators that move, in the order of the graph's blocks."""
         return cosines(np.take(self.phases, self.graph.blocks.order, axis=1))
 
-    @cached_property
+    @lazy_property
     def held(self) -> tuple[Array, Array]:
         """Cosines and sines of those that are held."""
         return cosines(np.take(self.phases, self.graph.held, axis=1)) if self._held is None else self._held

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from phasegrad._validation import FloatArray
 from phasegrad.dynamics import laplacian
-from phasegrad.gradients import Gradient, GradientWarning, adjoint, centred, cosine, finite_difference, two_phase
+from phasegrad.gradients import Gradient, adjoint, centred, cosine, finite_difference, two_phase, unwarned
 from phasegrad.networks import Network
 from phasegrad.training._plan import Plan
 from phasegrad.training._samples import Samples
@@ -45,8 +44,7 @@ def _gradient_cosine(plan: Plan, network: Network, parts: Mapping[str, Samples],
     if not names:
         return float("nan")
     question, options = _asked(plan, network, parts, r)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", GradientWarning)
+    with unwarned():
         exact = adjoint(*question, **options)
         if plan.gradient in NUDGED:
             used = NUDGED[plan.gradient](*question, beta=plan.beta, **options)
@@ -62,8 +60,7 @@ def nudged_error(plan: Plan, network: Network, parts: Mapping[str, Samples], r: 
     That is the largest error of the worst sample, as a share of its largest entry.
     """
     question, options = _asked(plan, network, parts, r)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", GradientWarning)
+    with unwarned():
         gradient = NUDGED[plan.gradient](*question, beta=plan.beta, **options)
     each = {name: gradient.relative_error(name) for name in plan.rates}
     return max((float(np.max(error[np.isfinite(error)], initial=0.0)), name) for name, error in each.items())
