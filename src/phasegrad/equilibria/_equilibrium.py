@@ -27,7 +27,7 @@ from phasegrad._validation import (
     positive_float,
     random_stream,
 )
-from phasegrad.dynamics import Nudge, Shape, System, Workspace, build_system, wrapped
+from phasegrad.dynamics import Nudge, Shape, System, Workspace, build_system
 from phasegrad.graphs import lazy_property
 from phasegrad.networks import Network
 from phasegrad.objectives import check_cost
@@ -39,9 +39,9 @@ from phasegrad.solvers import (
     is_sparse,
     largest_angles,
     on_one_blas_thread,
+    persistent_solver,
     refuse_dense_solve,
     residual,
-    solver_of,
     stability,
 )
 
@@ -221,7 +221,9 @@ def find_equilibrium(
         with few edges and, without an energy to descend, follows the dynamics where Newton found nothing stable.
         "batch" settles all samples of a sine-coupled network by matrix products, from where field alignment leads: much
         faster for many samples, and equal to the others to the tolerance where there is one state to find; of several
-        it may find another one.
+        it may find another one. Where a solver given by name does not converge, a network of up to 300 oscillators
+        follows its dynamics from the same start until it rests or drifts; if it drifts, the solver begins again at
+        phase zero, but not under a nudge and not for "flow", whose states belong to their starts.
     tolerance : float
         The residual to reach: absolute, or relative to the forces where all of them are weaker than 1. It is raised
         to the rounding error of the forces where that is larger.
@@ -252,20 +254,17 @@ def find_equilibrium(
     if system.pull is not None:
         pull = system.pull
         check_cost(pull.cost, np.take(system.place(first).real, pull.nodes, axis=1), pull.target, "find_equilibrium")
-    chosen = solver_of(solver, system, "find_equilibrium", progress)
+    unwinds = isinstance(start, str) and start == "random"
+    chosen = persistent_solver(solver, system, "find_equilibrium", progress, unwinds=unwinds)
     data = None if inputs is None else np.broadcast_to(np.asarray(inputs, float), (*shape, len(network.inputs)))
-    unwind = isinstance(start, str) and start == "random"
-    return settle(system, shape, first, chosen, tolerance=tolerance, eigenvalue=eigenvalue, unwind=unwind, inputs=data)
+    return settle(system, shape, first, chosen, tolerance=tolerance, eigenvalue=eigenvalue, inputs=data)
 
 
 def settle(
     system: System, shape: Shape, first: Array, solver: Solver, *, tolerance: float = 1e-12,
-    eigenvalue: bool = False, unwind: bool = False, inputs: FloatArray | None = None,
+    eigenvalue: bool = False, inputs: FloatArray | None = None,
 ) -> Equilibrium:  # fmt: skip
-    """Solve a flat system from phases ``first`` (B, N) and certify the result, shaped as ``shape``.
-
-    ``unwind`` removes full turns from the phases on the way: after a random start they mean nothing and cost digits.
-    """
+    """Solve a flat system from phases ``first`` (B, N) and certify the result, shaped as ``shape``."""
     phases = system.place(first)
     limits = tolerance_of(system, tolerance, phases)
     excess = system.locking_excess()
@@ -278,9 +277,6 @@ def settle(
     if solved.size:
         part = system.take(solved)
         solution = solver.solve(part, phases[solved], limits[solved])
-        if unwind:
-            again = solver.solve(part, part.place(wrapped(solution.phases)), limits[solved])
-            solution = Solution(again.phases, again.residual, solution.steps + again.steps)
         phases[solved], left[solved], steps[solved] = solution.phases, solution.residual, solution.steps
     blocking = np.where(locked_out, np.argmax(excess, axis=1), -1)
     return _certify(system, shape, Solution(phases, left, steps), limits, blocking, eigenvalue, inputs)

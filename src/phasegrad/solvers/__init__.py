@@ -8,6 +8,7 @@ from phasegrad.solvers._choice import (
     AlignedNewton,
     branch_solver,
     is_sparse,
+    persistent_solver,
     refuse_dense_solve,
     solver_of,
 )
@@ -15,6 +16,7 @@ from phasegrad.solvers._contract import Solution, Solver, residual
 from phasegrad.solvers._flow import GradientFlow
 from phasegrad.solvers._linear import chunks, is_positive_definite
 from phasegrad.solvers._newton import InTurn, Newton, Progress
+from phasegrad.solvers._persistence import StiffFlow
 from phasegrad.solvers._process import Shared, on_one_blas_thread, one_blas_thread
 from phasegrad.solvers._products import Couplings, Products
 from phasegrad.solvers._response import Responses, respond
@@ -37,6 +39,7 @@ __all__ = [
     "Solution",
     "Solver",
     "Stability",
+    "StiffFlow",
     "Verdict",
     "branch_solver",
     "chunks",
@@ -46,6 +49,7 @@ __all__ = [
     "largest_angles",
     "on_one_blas_thread",
     "one_blas_thread",
+    "persistent_solver",
     "refuse_dense_solve",
     "residual",
     "respond",

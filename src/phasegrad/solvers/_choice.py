@@ -17,6 +17,7 @@ from phasegrad.solvers._flow import GradientFlow
 from phasegrad.solvers._linear import chunks
 from phasegrad.solvers._mechanics import Dense, Mechanics
 from phasegrad.solvers._newton import InTurn, Newton, Progress
+from phasegrad.solvers._persistence import ColdStart, StiffFlow, Unwinding
 from phasegrad.solvers._products import Products
 from phasegrad.solvers._rows import Rows
 
@@ -32,6 +33,8 @@ BATCHED = Newton(max_steps=20, algebra="products", indefinite="stop", polish=Fal
 STOPPING = Newton(max_steps=50, indefinite="stop", polish=False)
 #: Newton that stays on the branch it starts from, stable or not, or gives a sample up.
 FOLLOWING = Newton(max_steps=50, indefinite="follow", polish=False)
+#: Oscillators up to which a sample that did not converge is followed by the dynamics: each step factors dense matrices.
+FOLLOWED_UP_TO = 300
 _ROUNDS = 3
 
 
@@ -98,6 +101,30 @@ def solver_of(
         # Newton on the norm of the force knows no descent: what it leaves unstable, the dynamics may settle.
         return InTurn((Newton(max_steps=50, polish=polish), GradientFlow()), stable=True)
     return Newton(algebra="dense", polish=polish)
+
+
+def persistent_solver(
+    word: str | Solver,
+    system: System,
+    owner: str,
+    progress: Callable[[Progress], object] | None = None,
+    *,
+    unwinds: bool = False,
+) -> Solver:
+    """Return the solver that a word means, with more to try where it does not converge; a solver stands for itself.
+
+    First the dynamics, from the same start; then, where they drift, the same solver from phase zero: a state with a
+    small basin may be missed from anywhere else. Not under a nudge, whose state belongs to its start, nor for "flow",
+    whose state is the one that the dynamics reach. With ``unwinds`` full turns are removed on the way.
+    """
+    first = solver_of(word, system, owner, progress)
+    tried = [first]
+    if isinstance(word, str) and not system.is_complex and system.graph.free.size <= FOLLOWED_UP_TO:
+        tried.append(StiffFlow())
+        if word != "flow" and system.pull is None:
+            tried.append(ColdStart(first))
+    tried = [Unwinding(each) for each in tried] if unwinds else tried
+    return InTurn(tried) if len(tried) > 1 else tried[0]
 
 
 def branch_solver(system: System) -> Solver:

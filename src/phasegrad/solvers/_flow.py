@@ -84,7 +84,12 @@ def _rate(system: System, phases: Array) -> Array:
     """Velocity of every oscillator: relative to a reference that runs free, or zero where one is truly held."""
     rate = system.force(phases)
     graph = system.graph
-    if graph.pinned and system.reciprocal and system.pull is None:
+    if reference_runs_free(system):
         return rate - rate[:, [graph.reference]]
     rate[:, graph.held] = 0
     return rate
+
+
+def reference_runs_free(system: System) -> bool:
+    """Return whether the reference moves like all others, phases being counted from it."""
+    return system.graph.pinned and system.reciprocal and system.pull is None

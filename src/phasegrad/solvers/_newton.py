@@ -332,6 +332,8 @@ class _ForceGuard:
 class InTurn:
     """Several solvers: what the first leaves unsettled the next one tries, from the same start.
 
+    What none of them settles is left where the force is weakest.
+
     Parameters
     ----------
     solvers : sequence of Solver
@@ -354,7 +356,8 @@ class InTurn:
                 break
             part, limits = system.take(rows), tolerance[rows]
             again = solver.solve(part, start[rows], limits)
-            better = self._settled(part, again, limits) | ~(found.residual[rows] <= limits)
+            nearer = ~(found.residual[rows] <= limits) & (again.residual < found.residual[rows])
+            better = self._settled(part, again, limits) | nearer
             found.phases[rows[better]], found.residual[rows[better]] = again.phases[better], again.residual[better]
             found.steps[rows] += again.steps
         return found

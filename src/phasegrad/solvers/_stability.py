@@ -11,7 +11,7 @@ r"""Certificates of stability: whether the reduced Laplacian of a state is posit
   across the few negative weights (`phasegrad.solvers._forms`).
 
 "Unstable" is proved too, by a direction of negative curvature. Between them lies what is marginal, zero to within a
-share of 1e-10 of the largest eigenvalue, and what is neither proved nor refuted.
+share of 1e-10 of the largest that one can be, and what is neither proved nor refuted.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from phasegrad.solvers._products import Products
 
 #: Oscillators up to which a sparse network too is certified by a dense factorisation.
 DENSE_CERTIFICATE = 1000
-#: Share of the largest eigenvalue within which the smallest one counts as zero.
+#: Share of the largest that an eigenvalue can be within which the smallest one counts as zero.
 MARGINAL = 1e-10
 _MANY_ENTRIES = 2**22
 _SURE = 0.03  # the cosine of an angle of 88 degrees
@@ -195,11 +195,17 @@ def _judge_dense(system: System, phases: Array, eigenvalue: bool, explain: bool)
 def _explained(system: System, phases: Array, stable: BoolArray) -> IntArray:
     """Return the verdicts on dense matrices: those that are not stable are told apart by their eigenvalues."""
     verdict = np.where(stable, Verdict.STABLE, Verdict.UNSTABLE).astype(np.int64)
+    nearly = _nearly_zero(system)
     for row in np.flatnonzero(~stable):
         values = np.linalg.eigvalsh(system.take(np.array([row])).laplacian(phases[row : row + 1])[0])
-        if values[0] >= -MARGINAL * np.max(np.abs(values)):
+        if values[0] >= -nearly[row]:
             verdict[row] = Verdict.MARGINAL
     return verdict
+
+
+def _nearly_zero(system: System) -> FloatArray:
+    """Return what an eigenvalue of each sample must exceed to be told from zero, (B,)."""
+    return np.broadcast_to(MARGINAL * system.scales[1], (system.batch,))
 
 
 def _judge_one_way(system: System, phases: Array, eigenvalue: bool) -> tuple[Any, Any, Any]:
@@ -212,6 +218,7 @@ def _judge_one_way(system: System, phases: Array, eigenvalue: bool) -> tuple[Any
     smallest, error = np.full((2, system.batch), np.nan)
     proven = meets_angle_condition(system, phases) & (system.pull is None)
     verdict[proven] = Verdict.STABLE
+    nearly = _nearly_zero(system)
     for row in np.flatnonzero(~proven | eigenvalue):
         matrix = system.take(np.array([row])).laplacian(phases[row : row + 1])[0]
         if matrix.size == 0:
@@ -227,9 +234,9 @@ def _judge_one_way(system: System, phases: Array, eigenvalue: bool) -> tuple[Any
             error[row] = max(error[row], -smallest[row])
         elif smallest[row] > error[row]:
             verdict[row] = Verdict.STABLE
-        elif smallest[row] < -max(error[row], MARGINAL * norm):
+        elif smallest[row] < -max(error[row], nearly[row]):
             verdict[row] = Verdict.UNSTABLE
-        elif error[row] <= MARGINAL * norm:
+        elif error[row] <= nearly[row]:
             verdict[row] = Verdict.MARGINAL
     return verdict, smallest, error
 
@@ -247,13 +254,15 @@ def _judge_sparse(system: System, phases: Array, eigenvalue: bool, explain: bool
     evidence = form.examine(precondition, mesh=mesh)
     verdict = Verdict.STABLE if proven or evidence.proved else Verdict.UNPROVED
     smallest = error = np.nan
-    open_ = explain and verdict is not Verdict.STABLE
-    if open_ and evidence.witness is not None and form.quotient(evidence.witness) < -MARGINAL * form.norm:
+    open_, nearly = explain and verdict is not Verdict.STABLE, float(_nearly_zero(system)[0])
+    if open_ and evidence.witness is not None and form.quotient(evidence.witness) < -nearly:
         verdict, open_ = Verdict.UNSTABLE, False
     if eigenvalue or open_:
         smallest, error = smallest_eigenvalue(form, evidence, precondition, mesh=mesh)
     if open_:
-        verdict = _told_apart(form, smallest, error, precondition, mesh)
+        lifted = form.lifted(nearly)
+        bounded = smallest - error >= -nearly or lifted.examine(precondition, mesh=mesh).proved
+        verdict = _told_apart(smallest, nearly, bounded)
     return verdict, smallest, error
 
 
@@ -264,13 +273,13 @@ def _bends_upward(system: System, phases: Array) -> bool:
     return float(np.min(np.linalg.eigvalsh(system.pull.hessian(phases)[0]), initial=0.0)) >= 0
 
 
-def _told_apart(form: Form, smallest: float, error: float, precondition: Any, mesh: bool) -> Verdict:
-    """Return the verdict on a form that is not proved positive: ``smallest`` is never below its smallest eigenvalue."""
-    nearly = MARGINAL * form.norm
+def _told_apart(smallest: float, nearly: float, bounded: bool) -> Verdict:
+    """Return the verdict on a form that is not proved positive.
+
+    Its smallest eigenvalue is at most ``smallest``; ``bounded`` says whether it is proved to be at least ``-nearly``.
+    """
     if smallest < -nearly:
         return Verdict.UNSTABLE
-    if smallest <= nearly and (
-        smallest - error >= -nearly or form.lifted(nearly).examine(precondition, mesh=mesh).proved
-    ):
+    if smallest <= nearly and bounded:
         return Verdict.MARGINAL
     return Verdict.UNSTABLE if smallest < 0 else Verdict.UNPROVED
