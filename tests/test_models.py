@@ -228,3 +228,11 @@ def test_what_a_file_cannot_hold_is_refused(options, objective, message, tmp_pat
 def test_an_unwritable_place_is_named_and_leaves_nothing(model, tmp_path):
     with pytest.raises(OSError, match=r"Could not write .*: No such file or directory. Make its folder first"):
         pg.save_model(tmp_path / "no" / "folder.npz", model)
+
+
+def test_of_several_networks_the_first_is_taken_unless_another_is_asked_for():
+    data = pg.datasets.xor()
+    result = pg.train([pg.signed_layers(2, 3, 2, seed=seed) for seed in range(3)], data, epochs=1)
+    assert pg.Model.from_training(result, data).network == result.networks[0]
+    assert pg.Model.from_training(result, data, 1).network == result.networks[1]
+    assert len({network.coupling.tobytes() for network in result.networks}) == 3
