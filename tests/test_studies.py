@@ -186,7 +186,7 @@ class TestVerification:
 
     @pytest.mark.parametrize(
         ("sizes", "seeds", "message"),
-        [([], None, "at least one"), ([2], None, "at least 3"), ([6], 0, "'seeds'"), ([6.5], None, "whole number")],
+        [([], None, "at least one"), ([2], None, "at least 4"), ([6], 0, "'seeds'"), ([6.5], None, "whole number")],
     )
     def test_wrong_plans_are_refused(self, sizes, seeds, message):
         with pytest.raises(ValueError, match=message):

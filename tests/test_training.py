@@ -1090,8 +1090,14 @@ class TestValidationPart:
 
 
 class TestStates:
-    @pytest.mark.parametrize("name", ["format", "version"])
-    def test_a_file_of_another_format_or_version_is_refused(self, tmp_path, name):
+    @pytest.mark.parametrize(
+        ("name", "message"),
+        [
+            ("format", "an .npz file, but not a phasegrad training state"),
+            ("version", "training state format 4; this version"),
+        ],
+    )
+    def test_a_file_of_another_format_or_version_is_refused(self, tmp_path, name, message):
         data, network = tiny(), pg.layered(2, 4, 2, seed=1)
         pg.save_state(tmp_path / "state.npz", pg.train(network, data, pg.paper_plan(epochs=1)).state)
         with np.load(tmp_path / "state.npz") as file:
@@ -1099,7 +1105,7 @@ class TestStates:
         header = json.loads(str(content["header"]))
         content["header"] = np.array(json.dumps({**header, name: header[name] * 2}))
         np.savez(tmp_path / "other.npz", **content)
-        with pytest.raises(ValueError, match="not a training state of this version"):
+        with pytest.raises(ValueError, match=message):
             pg.load_state(tmp_path / "other.npz")
 
     def test_a_state_belongs_to_the_samples_of_every_network(self):
