@@ -12,8 +12,7 @@ import numpy as np
 
 from phasegrad._validation import FloatArray
 from phasegrad.dynamics import System
-from phasegrad.solvers import stability
-from phasegrad.terms import Coupling, Field
+from phasegrad.solvers import is_positive_with
 
 _HALVINGS = 4
 # Radians between two looks at the weights; between them a weight is a parabola, up to the fourth power of this.
@@ -37,11 +36,9 @@ def largest_change(system: System, change: FloatArray) -> float:
 
 
 def _least_is_positive(system: System, first: FloatArray, last: FloatArray) -> bool:
-    """Return whether the Laplacian of the least weights, that of a network at rest, is positive definite."""
+    """Return whether the Laplacian of the least weights is proved positive definite."""
     weights, diagonal = _least_weights(system, first, last)
-    values = {"coupling": weights, "field_strength": diagonal, "field_phase": np.zeros_like(diagonal)}
-    least = System(system.graph, (Coupling(), Field()), values, np.zeros((1, system.graph.held.size)))
-    return bool(stability(least, np.zeros_like(first)).stable[0])
+    return is_positive_with(system, weights[0], diagonal[0])
 
 
 def _least_weights(system: System, first: FloatArray, last: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -20,7 +20,7 @@ from phasegrad.solvers._persistence import StiffFlow
 from phasegrad.solvers._process import Shared, on_one_blas_thread, one_blas_thread
 from phasegrad.solvers._products import Couplings, Products
 from phasegrad.solvers._response import Responses, respond
-from phasegrad.solvers._stability import Stability, Verdict, exceeds, largest_angles, stability
+from phasegrad.solvers._stability import Stability, Verdict, exceeds, is_positive_with, largest_angles, stability
 
 __all__ = [
     "BATCHED",
@@ -45,6 +45,7 @@ __all__ = [
     "chunks",
     "exceeds",
     "is_positive_definite",
+    "is_positive_with",
     "is_sparse",
     "largest_angles",
     "on_one_blas_thread",

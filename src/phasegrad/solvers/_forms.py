@@ -31,7 +31,7 @@ from scipy.sparse.linalg import splu, spsolve_triangular
 
 from phasegrad._validation import Array, FloatArray, IntArray
 from phasegrad.dynamics import System
-from phasegrad.graphs import lazy_property
+from phasegrad.graphs import Graph, lazy_property
 from phasegrad.solvers._krylov import conjugate_gradients, solve_accurately
 from phasegrad.solvers._linear import is_positive_definite
 from phasegrad.solvers._preconditioning import Preconditioner
@@ -84,14 +84,19 @@ class Form:
             for total, (value, bound) in zip((edges, None, nodes), parts, strict=True):
                 if total is not None and value is not None:
                     total += np.stack([value[0] - units * bound[0], value[0] + units * bound[0]])
+        form = cls.between(graph, edges, nodes)
+        return form if system.pull is None else form._bent(system, phases)
+
+    @classmethod
+    def between(cls, graph: Graph, edges: FloatArray, nodes: FloatArray) -> Form:
+        """Return the form of a graph whose weights (2, E) and diagonal (2, N) lie between two bounds."""
         ends = graph.position[graph.edges]
         inner, outer = graph.inner_edges, np.flatnonzero(np.sum(ends >= 0, axis=1) == 1)
         to_frame = np.max(ends[outer], axis=1)
         size = graph.free.size
         ground = [nodes[k, graph.free] + np.bincount(to_frame, edges[k, outer], size) for k in range(2)]
         first, second = ends[inner].T
-        form = cls(first, second, edges[0, inner], edges[1, inner], ground[0], ground[1])
-        return form if system.pull is None else form._bent(system, phases)
+        return cls(first, second, edges[0, inner], edges[1, inner], ground[0], ground[1])
 
     def _bent(self, system: System, phases: Array) -> Form:
         """Return the form with the curvature of a nudge: its entries off the diagonal are edges between outputs."""

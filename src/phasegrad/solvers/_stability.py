@@ -91,6 +91,19 @@ def stability(system: System, phases: Array, *, eigenvalue: bool = False, explai
     return result
 
 
+def is_positive_with(system: System, weights: FloatArray, diagonal: FloatArray) -> bool:
+    """Return whether a Laplacian with other weights (E,) and another diagonal (N,) is proved positive definite.
+
+    The system says which preconditioner suits its graph, and nothing else.
+    """
+    form = Form.between(system.graph, np.stack([weights, weights]), np.stack([diagonal, diagonal]))
+    if is_sparse(system) and form.size > DENSE_CERTIFICATE:
+        mesh = kind_of(system, form.lower) == "multigrid"
+        return form.examine(lambda matrix: preconditioner(system, matrix), mesh=mesh).proved
+    rounding = 8 * form.size * _EPS * form.norm
+    return bool(is_positive_definite(form.lower.toarray()[None], rounding)[0])
+
+
 def exceeds(products: Products, moving: FloatArray, floor: FloatArray) -> BoolArray:
     """Return where the smallest eigenvalue of the Laplacian is above ``floor`` (B,), at phases (B, n) of a batch."""
     if products.eliminates:
