@@ -11,7 +11,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.sparse.linalg import SuperLU, splu
+from scipy.sparse.linalg import SuperLU, eigsh, splu
 from threadpoolctl import threadpool_limits
 
 import phasegrad as pg
@@ -189,6 +189,46 @@ def attack(indices: range) -> Counter:
             assert exact <= found.smallest_eigenvalue + rounding, name
             assert exact >= found.smallest_eigenvalue - found.eigenvalue_error - rounding, name
     return counts
+
+
+def with_edge(network: pg.Network, weight: float, **changes) -> pg.Network:
+    coupling = np.ones(network.n_edges)
+    coupling[network.n_edges // 2] = weight
+    return network.replace(coupling=coupling, signed=True, **changes)
+
+
+def ring_with_pendant() -> pg.Network:
+    ring = pg.ring(2500)
+    edges, coupling = np.concatenate([ring.edges, [[1000, 2500]]]), np.append(np.ones(2500), -1.0)
+    return pg.Network(edges, coupling, np.zeros(2501), signed=True, field_strength=np.full(2501, 1e-3))
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (ring_with_pendant, -1.52443),
+        (lambda: with_edge(pg.ring(2500), -0.9, field_strength=np.full(2500, 0.01)), -1.14714),
+        (lambda: with_edge(pg.lattice(51, 51), -20.0), None),
+        (lambda: with_edge(pg.random_regular(3000, 4, seed=0), -20.0), None),
+        (lambda: with_edge(pg.small_world(4000, 4, 0.1, seed=1), -20.0), None),
+    ],
+    ids=["pendant", "ring", "lattice", "regular", "small world"],
+)
+def test_one_negative_edge_in_thousands_is_seen(make, expected):
+    """All phases equal is an equilibrium; the mode that leaves it lives around one edge, and a kick grows."""
+    network = make()
+    found = pg.find_equilibrium(network, start=np.zeros(network.size), eigenvalue=True)
+    assert found.status.item() is pg.Status.UNSTABLE
+    if expected is None:
+        # Around an edge of weight -k between two nodes of d other neighbours: nearly -2 k + d.
+        expected = eigsh(pg.laplacian(network, found.phases, compressed=True), k=1, which="SA", tol=1e-8)[0][0]
+    assert found.smallest_eigenvalue == pytest.approx(expected, abs=1e-5 * abs(expected))
+    assert found.eigenvalue_error < 1e-6 * abs(expected)
+    kick = 1e-6 * np.random.default_rng(0).standard_normal(network.size)
+    phases = found.phases + kick
+    for _ in range(700):
+        phases = phases + 0.02 / abs(expected) * pg.force(network, phases)
+    assert np.max(np.abs(phases - found.phases)) > 100 * np.max(np.abs(kick))
 
 
 def check(counts: Counter, cases: int) -> None:
