@@ -307,7 +307,8 @@ def rounding_units(phases: Array) -> FloatArray:
 
     An angle is as uncertain as the phases that it is the difference of.
     """
-    return np.asarray((8 + 2 * np.max(np.abs(phases), axis=1, initial=0.0)) * _EPS)
+    largest = np.maximum(np.max(phases, axis=1, initial=0.0), -np.min(phases, axis=1, initial=0.0))
+    return np.asarray((8 + 2 * largest) * _EPS)
 
 
 def _rounding(matrix: sparse.csr_array | sparse.csc_array, vector: FloatArray) -> FloatArray:
