@@ -9,6 +9,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import fsolve
 
 import phasegrad as pg
+from phasegrad.solvers import StiffFlow
 
 PAIR = pg.Network([[0, 1]], 2.0, [0.5, -0.5])
 
@@ -28,6 +29,25 @@ def test_one_oscillator_is_at_rest():
     assert equilibrium.phases.tolist() == [0.0]
     assert equilibrium.stable
     assert equilibrium.smallest_eigenvalue == math.inf
+
+
+@pytest.mark.parametrize("solver", ["newton", "flow", "batch", "sparse", StiffFlow()])
+def test_every_solver_leaves_one_oscillator_at_rest(solver):
+    equilibrium = pg.find_equilibrium(pg.Network([], 1.0, [3.0]), start=[2.0], solver=solver)
+    assert equilibrium.phases.tolist() == [0.0]
+    assert equilibrium.stable
+
+
+@pytest.mark.parametrize("kind", ["plain", "field", "clamped"])
+def test_without_a_start_it_is_phase_zero(kind):
+    """Also where a field or clamped phases fix the frame, so that one phase for all is not as good as another."""
+    network = make_network(10, 3, kind=kind)
+    inputs = inputs_for(network, (4,), 0)
+    expected = pg.find_equilibrium(network, inputs, start=np.zeros(10))
+    for start in (None, "zero"):
+        found = pg.find_equilibrium(network, inputs, start=start)
+        np.testing.assert_array_equal(found.phases, expected.phases)
+        np.testing.assert_array_equal(found.steps, expected.steps)
 
 
 @given(networks(), st.integers(0, 2**31))

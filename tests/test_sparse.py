@@ -1,6 +1,7 @@
 """Large sparse networks: the same answers as the dense way on every kind of graph, and bad input refused as clearly."""
 
 import importlib.util
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from random_networks import make_network
 
 import phasegrad as pg
 from phasegrad.dynamics import build_system
-from phasegrad.solvers import is_sparse
+from phasegrad.solvers import Responses, is_sparse, respond
 from phasegrad.solvers._krylov import conjugate_gradients, solve_accurately
 from phasegrad.solvers._preconditioning import GaussSeidel, Jacobi, Multigrid, depth, probe
 from phasegrad.solvers._stability import stability
@@ -343,6 +344,10 @@ class TestBadInput:
         one_way = network.replace(coupling_reverse=np.full(n, 2.0))
         with pytest.raises(ValueError, match="reciprocal coupling only"):
             pg.find_equilibrium(one_way)
+        system, _ = build_system(one_way, None)
+        for ask in (partial(respond, right=np.zeros((1, n - 1))), Responses):
+            with pytest.raises(ValueError, match="reciprocal coupling only"):
+                ask(system, np.zeros((1, n)))
 
     def test_what_the_sparse_solver_cannot_do_is_said(self):
         one_way = make_network(20, 0, kind="non-reciprocal")

@@ -18,7 +18,7 @@ from phasegrad._validation import Array, BoolArray, FloatArray
 def solve_positive(matrices: Array, right: Array) -> tuple[Array, BoolArray]:
     """Solve symmetric A x = b, b (B, n), for every sample; the mask says where A is positive definite."""
     positive = is_positive_definite(matrices)
-    if right.shape[1] == 0 or np.all(positive):
+    if np.all(positive):
         return _solved(matrices, right), positive
     solution = np.zeros_like(right)
     rows = np.flatnonzero(positive)
