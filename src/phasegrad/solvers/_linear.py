@@ -69,13 +69,11 @@ def is_positive_definite(matrices: Array, margin: ArrayLike | None = None) -> Bo
     return np.ones(batch, dtype=bool)
 
 
-def smallest_real_part(matrices: Array, *, symmetric: bool) -> FloatArray:
-    """Return the smallest eigenvalue, or smallest real part of one, of every matrix, (B,)."""
+def smallest_eigenvalues(matrices: Array) -> FloatArray:
+    """Return the smallest eigenvalue of every symmetric matrix, (B,)."""
     if matrices.shape[-1] == 0:
         return np.full(matrices.shape[0], np.inf)
-    if symmetric:
-        return np.asarray(np.linalg.eigvalsh(matrices)[:, 0])
-    return np.asarray(np.linalg.eigvals(matrices).real.min(axis=1))
+    return np.asarray(np.linalg.eigvalsh(matrices)[:, 0])
 
 
 def chunks(batch: int, entries: int) -> list[slice]:
