@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 import phasegrad as pg
+from phasegrad.dynamics import build_system
+from phasegrad.solvers._mechanics import Dense
+from phasegrad.solvers._newton import _EnergyGuard
 
 SOLVERS = ("auto", "newton", "sparse", "flow", "batch")
 #: Kinds in which solvers give up most often.
@@ -163,3 +166,22 @@ class TestPersistence:
         nudge = pg.Nudge(pg.PhaseTargets(), [0.0], -0.5)
         assert pg.find_equilibrium(network, nudge=nudge).stable
         assert pg.find_equilibrium(network, nudge=nudge, start=[0.0, 3.0]).status == pg.Status.UNCONVERGED
+
+
+class TestEnergyGuard:
+    class Dear(pg.PhaseTargets):
+        """A cost so high that digits of the energy are lost."""
+
+        def cost(self, phases, target):
+            return 1e12 + super().cost(phases, target)
+
+    def test_where_rounding_hides_the_energy_the_force_decides(self):
+        """Near rest a step gains less than the last digit: it counts if it weakens the force, and not otherwise."""
+        network = pg.Network([[0, 1]], 1.0, [0.0, 0.0], outputs=[1])
+        for cost in (pg.PhaseTargets(), self.Dear()):
+            system, _ = build_system(network, None, pg.Nudge(cost, [0.0], 1.0))
+            mechanics = Dense(system)
+            state, down, up = (mechanics.at(np.array([[angle]])) for angle in (1e-9, 0.5e-9, 1.5e-9))
+            guard = _EnergyGuard(mechanics, state, np.array([[-1e-9]]))
+            assert guard.accepts(mechanics, np.arange(1), down, 0.5).tolist() == [True]
+            assert guard.accepts(mechanics, np.arange(1), up, 0.5).tolist() == [False]

@@ -330,6 +330,11 @@ class TestStatus:
         assert "oscillators that cannot lock: 2" in str(equilibrium)
         assert "Cannot lock" in pg.Status.CANNOT_LOCK.value
 
+    def test_what_is_absurd_in_one_sample_hides_nothing_in_another(self):
+        network = pg.ring(5, inputs=(2,), input_scale=1.0)
+        equilibrium = pg.find_equilibrium(network, [[9.0], [1e15], [0.1]])
+        assert equilibrium.status.tolist() == [pg.Status.CANNOT_LOCK, pg.Status.CANNOT_LOCK, pg.Status.STABLE]
+
     def test_the_locking_test_uses_the_interactions_own_bound(self):
         """A third harmonic lowers the peak of H below 1: what the sine could hold, this cannot."""
         weak = pg.OddSeries((0.5,))
@@ -358,6 +363,13 @@ class TestStatus:
         network = pg.Network([[0, 1]], 1.0, [1.0, -1.0])
         equilibrium = pg.find_equilibrium(network, start=[0.0, -np.pi / 2])
         assert equilibrium.status == pg.Status.MARGINAL
+
+    def test_a_pair_whose_pulls_cancel_is_marginal_wherever_it_is(self):
+        """One runs after the other, which flees as fast: nothing brings back what an angle has changed."""
+        network = pg.Network([[0, 1]], [1.0], [0.0, 0.0], coupling_reverse=[-1.0], signed=True)
+        equilibrium = pg.find_equilibrium(network, start=[[0.0, 0.0], [0.0, 1.0]], eigenvalue=True)
+        assert np.all(equilibrium.status == pg.Status.MARGINAL)
+        assert np.all(equilibrium.smallest_eigenvalue == 0)
 
     @pytest.mark.parametrize("unit", [1e-13, 1e-6, 1.0, 1e6])
     def test_verdicts_do_not_depend_on_the_unit_of_time(self, unit):
@@ -437,6 +449,14 @@ class TestManyStates:
         assert len(states) == 0
         assert states.unconverged == 10
         assert "0 stable states from 10 starts" in str(states)
+
+    def test_every_state_has_a_line(self):
+        lines = str(pg.find_equilibria(pg.ring(9), starts=60)).splitlines()
+        assert lines[0] == "3 stable states from 60 starts (0 ended unstable, 0 did not converge)"
+        assert lines[1] == "  share  0.700  energy    -9.000000  winding +0"
+        assert len(lines) == 4
+        one_way = pg.find_equilibria(make_network(6, 0, kind="non-reciprocal", spread=0.05), starts=5)
+        assert str(one_way).splitlines()[1] == f"  share {one_way.share[0]:6.3f}"
 
     def test_the_same_seed_gives_the_same_states(self):
         first, second = (pg.find_equilibria(pg.ring(12), starts=50, seed=4) for _ in range(2))

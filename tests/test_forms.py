@@ -153,6 +153,14 @@ def test_a_part_that_only_negative_weights_hold_is_the_witness():
     assert form.quotient(evidence.witness) == pytest.approx(-0.05)
 
 
+def test_an_edge_without_weight_holds_nothing():
+    weight = np.array([1.0, 0.0])
+    form = Form(np.array([0, 1]), np.array([1, 2]), weight, weight, *2 * [np.eye(3)[0]])
+    evidence = form.examine(precondition, mesh=False)
+    assert not evidence.proved
+    np.testing.assert_array_equal(evidence.witness, [0, 0, 1])
+
+
 def test_of_several_loose_parts_the_one_pushed_hardest_is_the_witness():
     """By edges, by what pushes it off the ground, and by both per node."""
     first, second, frame = np.array([0, 0, 0, 3]), np.array([1, 2, 3, 4]), np.eye(5)[0]

@@ -141,6 +141,18 @@ def test_spectral_seed_is_the_dense_solve():
     np.testing.assert_allclose(seeded.omega, 0.3 * pattern / np.abs(pattern).max(), atol=1e-10)
 
 
+def test_an_unstable_branch_is_followed_as_the_dense_solver_does():
+    """Two oscillators opposite all others: conjugate gradients stop at the negative curvature, MINRES does not."""
+    network = pg.random_regular(30, 4, seed=1, omega=frequencies(30, 0.1))
+    start = np.pi * np.isin(np.arange(30), [5, 11])
+    dense, found = (
+        pg.find_equilibrium(network, start=start, solver=pg.Newton(indefinite="follow", algebra=algebra))
+        for algebra in ("dense", "sparse")
+    )
+    assert found.status == dense.status == pg.Status.UNSTABLE
+    np.testing.assert_allclose(found.phases, dense.phases, atol=1e-12)
+
+
 class TestPreconditioners:
     def test_the_probe_knows_meshes_from_expanders(self):
         shallow = pg.random_regular(4000, 6)
