@@ -233,3 +233,10 @@ def test_a_field_that_points_away_is_no_proof_of_stability():
         phases = np.full((3, 4), phase)
         assert np.all(np.linalg.eigvalsh(system.laplacian(phases))[:, 0] > 0) == expected
         assert np.all(surely_stable(system, phases)) == np.any(surely_stable(system, phases)) == expected
+
+
+def test_phases_a_full_turn_apart_prove_nothing_and_hide_nothing():
+    """Whatever lies between them: a chain of three whose ends agree, the middle one with them or nearly opposite."""
+    system, _ = build_system(pg.Network([[0, 1], [1, 2]], 1.0, np.zeros(3)), None)
+    phases = np.array([[0.0, 0.1, 2 * np.pi], [0.0, 2.5, 2 * np.pi]])
+    np.testing.assert_array_equal(surely_stable(system.take(np.zeros(2, dtype=int)), phases), [True, False])

@@ -78,6 +78,14 @@ def test_the_smallest_eigenvalue_and_stability_are_those_of_the_jacobian(network
     assert equilibrium.stable == (eigenvalues.real.min() > 1e-12)
 
 
+@pytest.mark.parametrize("kind", ["plain", "non-reciprocal"])
+def test_the_error_of_an_eigenvalue_is_rounding(kind):
+    """Also where the angles prove stability, so that the eigenvalue is not needed for that."""
+    found = pg.find_equilibrium(make_network(8, 2, kind=kind), eigenvalue=True)
+    assert found.largest_angle < np.pi / 2
+    assert 0 < found.eigenvalue_error < 1e-12 * found.smallest_eigenvalue
+
+
 @pytest.mark.parametrize("n", [100, 1000])
 def test_residual_reaches_1e_12_on_well_conditioned_networks(n):
     """Also from a random start, where the phases make turns that would cost digits."""
@@ -531,6 +539,11 @@ class TestBadInput:
             (pg.Newton, {"max_steps": -1}),
             (pg.GradientFlow, {"accuracy": 0}),
             (pg.GradientFlow, {"rest": math.nan}),
+            (pg.GradientFlow, {"max_steps": 0}),
+            (StiffFlow, {"accuracy": 0}),
+            (StiffFlow, {"rest": math.nan}),
+            (StiffFlow, {"max_steps": 0}),
+            (StiffFlow, {"slip": -1.0}),
         ],
     )
     def test_solvers_refuse_settings_that_cannot_work(self, solver, options):

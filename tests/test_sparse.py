@@ -141,6 +141,13 @@ def test_spectral_seed_is_the_dense_solve():
     np.testing.assert_allclose(seeded.omega, 0.3 * pattern / np.abs(pattern).max(), atol=1e-10)
 
 
+def test_every_word_means_its_algebra_bit_by_bit():
+    network = family("regular", 400)
+    for word, algebra in (("newton", "dense"), ("sparse", "sparse"), ("auto", "sparse")):
+        found, meant = (pg.find_equilibrium(network, solver=s) for s in (word, pg.Newton(algebra=algebra)))
+        np.testing.assert_array_equal(found.phases, meant.phases)
+
+
 def test_an_unstable_branch_is_followed_as_the_dense_solver_does():
     """Two oscillators opposite all others: conjugate gradients stop at the negative curvature, MINRES does not."""
     network = pg.random_regular(30, 4, seed=1, omega=frequencies(30, 0.1))
