@@ -238,6 +238,19 @@ def test_the_interval_holds_the_smallest_eigenvalue_and_is_narrow(tip, few, monk
         assert error <= (1e-6 if few else 0.11) * abs(exact)
 
 
+@pytest.mark.parametrize("tip", [0.3, 3.0])
+def test_the_interval_is_as_narrow_as_the_eigenvector_is_good(tip, monkeypatch):
+    form = random_form(0, tip=tip)
+    values, vectors = np.linalg.eigh(form.lower.toarray())
+    for apart in (1e-10, 1e-7, 1e-4):
+        off = np.sqrt(apart * abs(values[0]) / (values[1] - values[0]))
+        rough = vectors[:, 0] + off * vectors[:, 1]
+        monkeypatch.setattr("phasegrad.solvers._eigenvalues._nearest", lambda *given, rough=rough: rough)
+        value, error = smallest_eigenvalue(form, form.examine(precondition, mesh=False), precondition, mesh=False)
+        assert value - error <= values[0] <= value
+        assert error <= 11 * apart * abs(values[0])
+
+
 def test_what_is_neither_proved_nor_refuted_has_a_status_of_its_own(monkeypatch):
     """No factorisation and no compliance: one weakly negative edge of an expander leaves the question open."""
     n = 1100
