@@ -253,3 +253,12 @@ def test_phases_a_full_turn_apart_prove_nothing_and_hide_nothing():
     system, _ = build_system(pg.Network([[0, 1], [1, 2]], 1.0, np.zeros(3)), None)
     phases = np.array([[0.0, 0.1, 2 * np.pi], [0.0, 2.5, 2 * np.pi]])
     np.testing.assert_array_equal(surely_stable(system.take(np.zeros(2, dtype=int)), phases), [True, False])
+
+
+def test_a_bound_that_needs_couplings_of_one_sign_says_nothing_of_others():
+    """All phases equal: one strong repulsion among attractions makes that unstable."""
+    for last, expected in ((1.0, True), (-5.0, False)):
+        system, _ = build_system(pg.Network([[0, 1], [0, 2], [1, 2]], [1.0, 1.0, last], np.zeros(3), signed=True), None)
+        phases = np.zeros((2, 3))
+        assert np.all(np.linalg.eigvalsh(system.laplacian(phases))[:, 0] > 0) == expected
+        assert surely_stable(system.take(np.zeros(2, dtype=int)), phases).tolist() == [expected] * 2
