@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 import phasegrad as pg
-from phasegrad.dynamics import build_system
+from phasegrad.dynamics import assemble, build_system
+from phasegrad.solvers import Responses, respond
 from phasegrad.solvers._mechanics import Dense
 from phasegrad.solvers._newton import _EnergyGuard
+from phasegrad.solvers._persistence import _stride
 
 SOLVERS = ("auto", "newton", "sparse", "flow", "batch")
 #: Kinds in which solvers give up most often.
@@ -166,6 +168,30 @@ class TestPersistence:
         nudge = pg.Nudge(pg.PhaseTargets(), [0.0], -0.5)
         assert pg.find_equilibrium(network, nudge=nudge).stable
         assert pg.find_equilibrium(network, nudge=nudge, start=[0.0, 3.0]).status == pg.Status.UNCONVERGED
+
+
+def test_a_step_of_the_stiff_flow_is_ros2_and_its_error_the_distance_to_first_order():
+    """One oscillator in a field of strength 2: k = F / (1 + g h L), l = (F' - 2 k) / (1 + g h L)."""
+    network = pg.Network([], 1.0, [0.5], field_strength=[2.0], field_phase=[0.0])
+    system, _ = build_system(network, None)
+    angle, h, gamma = 0.7, 0.2, 1 - 1 / np.sqrt(2)
+    phases = np.array([[angle]])
+    step, error = _stride(system, phases, system.force(phases), 0.0, np.array([h]))
+    first = (0.5 - 2 * np.sin(angle)) / (1 + gamma * h * 2 * np.cos(angle))
+    second = (0.5 - 2 * np.sin(angle + h * first) - 2 * first) / (1 + gamma * h * 2 * np.cos(angle))
+    assert step.item() == pytest.approx(h * (3 * first + second) / 2, rel=1e-14)
+    assert error.item() == pytest.approx(abs(step.item() - h * first), rel=1e-12)
+
+
+def test_a_singular_laplacian_has_no_response():
+    """A pair whose pulls cancel, beside one whose pulls do not."""
+    reverse = {"coupling_reverse": np.array([[-1.0], [-0.5]])}
+    network = pg.Network([[0, 1]], [1.0], [0.0, 0.0], coupling_reverse=[-1.0], signed=True)
+    system = assemble(network, None, 2, reverse)
+    phases, right = np.zeros((2, 2)), np.ones((2, 1))
+    for solution, regular in (respond(system, phases, right), Responses(system, phases).solve(right)):
+        assert regular.tolist() == [False, True]
+        assert solution[1] == pytest.approx(2.0)
 
 
 class TestEnergyGuard:
