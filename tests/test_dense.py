@@ -11,7 +11,7 @@ import phasegrad as pg
 from phasegrad.dynamics import assemble, build_system
 from phasegrad.solvers import Responses, respond
 from phasegrad.solvers._mechanics import Dense
-from phasegrad.solvers._newton import _EnergyGuard
+from phasegrad.solvers._newton import _EnergyGuard, _ForceGuard
 from phasegrad.solvers._persistence import _stride
 
 SOLVERS = ("auto", "newton", "sparse", "flow", "batch")
@@ -194,12 +194,21 @@ def test_a_singular_laplacian_has_no_response():
         assert solution[1] == pytest.approx(2.0)
 
 
-class TestEnergyGuard:
+class TestGuards:
     class Dear(pg.PhaseTargets):
         """A cost so high that digits of the energy are lost."""
 
         def cost(self, phases, target):
             return 1e12 + super().cost(phases, target)
+
+    def test_without_an_energy_the_force_must_fall(self):
+        system, _ = build_system(pg.Network([[0, 1]], 1.0, [0.0, 0.0], coupling_reverse=[2.0]), None)
+        mechanics = Dense(system)
+        state, down, up = (mechanics.at(np.array([[angle]])) for angle in (0.5, 0.3, 0.7))
+        guard = _ForceGuard(mechanics, state, down.moving - state.moving)
+        assert guard.accepts(mechanics, np.arange(1), down, 1.0).tolist() == [True]
+        assert guard.accepts(mechanics, np.arange(1), up, 1.0).tolist() == [False]
+        assert guard.accepts(mechanics, np.arange(1), state, 1.0).tolist() == [False]
 
     def test_where_rounding_hides_the_energy_the_force_decides(self):
         """Near rest a step gains less than the last digit: it counts if it weakens the force, and not otherwise."""
