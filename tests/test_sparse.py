@@ -206,6 +206,14 @@ class TestPreconditioners:
         assert not found.positive
         np.testing.assert_allclose(found.solution, np.linalg.solve(matrix.toarray(), right), rtol=1e-6, atol=1e-6)
 
+    def test_a_matrix_with_many_negative_eigenvalues_is_solved_to_rounding(self):
+        rng = np.random.default_rng(0)
+        matrix = pg.laplacian(pg.random_regular(400, 4, seed=1), rng.uniform(-2, 2, 400), compressed=True)
+        right = rng.standard_normal(399)
+        found = solve_accurately(matrix, right, GaussSeidel.of(matrix))
+        assert not found.positive
+        assert np.linalg.norm(right - matrix @ found.solution) <= 1e-11 * np.linalg.norm(right)
+
     def test_a_hierarchy_serves_all_solves_of_its_network(self, monkeypatch):
         built = []
         original = Multigrid.of
