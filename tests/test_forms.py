@@ -98,6 +98,7 @@ def test_a_lifted_form_is_that_of_the_matrix_plus_a_multiple_of_one():
             np.testing.assert_allclose(
                 form.lifted(by).lower.toarray(), form.lower.toarray() + by * np.eye(form.size), atol=1e-14
             )
+            assert form.lifted(by).norm == pytest.approx(np.max(np.abs(form.lower.diagonal() + by)))
         for share, proved in ((0.999, False), (1.001, True)):
             lifted = form.lifted(-share * exact)
             for evidence in (lifted._by_factors(), lifted._by_compliance(precondition(lifted.positive))):
@@ -239,13 +240,17 @@ def test_the_interval_holds_the_smallest_eigenvalue_and_is_narrow(tip, few, monk
 
 
 @pytest.mark.parametrize("tip", [0.3, 3.0])
-def test_the_interval_is_as_narrow_as_the_eigenvector_is_good(tip, monkeypatch):
+@pytest.mark.parametrize("few", [True, False])
+def test_the_interval_is_as_narrow_as_the_eigenvector_is_good(tip, few, monkeypatch):
+    if not few:
+        monkeypatch.setattr("phasegrad.solvers._eigenvalues.FEW_NEIGHBOURS", 0)
     form = random_form(0, tip=tip)
     values, vectors = np.linalg.eigh(form.lower.toarray())
-    for apart in (1e-10, 1e-7, 1e-4):
+    for apart in (1e-10, 1e-7, 1e-4) if few else (1e-4, 1e-2):
         off = np.sqrt(apart * abs(values[0]) / (values[1] - values[0]))
         rough = vectors[:, 0] + off * vectors[:, 1]
-        monkeypatch.setattr("phasegrad.solvers._eigenvalues._nearest", lambda *given, rough=rough: rough)
+        way = "_nearest" if few else "_iterated"
+        monkeypatch.setattr(f"phasegrad.solvers._eigenvalues.{way}", lambda *given, rough=rough: rough)
         value, error = smallest_eigenvalue(form, form.examine(precondition, mesh=False), precondition, mesh=False)
         assert value - error <= values[0] <= value
         assert error <= 11 * apart * abs(values[0])
