@@ -181,6 +181,17 @@ def test_what_the_angle_bound_proves_stable_is_stable(kind, seed, spread):
         assert np.all(proven)
 
 
+def test_where_nothing_can_be_aligned_newton_settles_it_alone():
+    """Too many colours, or no sweeps."""
+    network = pg.complete(9, omega=0.1 * np.random.default_rng(0).standard_normal(9), inputs=(0, 1))
+    inputs = samples(2, 6)
+    expected = pg.find_equilibrium(network, inputs).phases
+    for solver in (AlignedNewton(), AlignedNewton(sweeps=0)):
+        found = pg.find_equilibrium(network, inputs, solver=solver)
+        assert np.all(found.stable)
+        np.testing.assert_allclose(found.phases, expected, atol=1e-11)
+
+
 def test_alignment_stops_where_a_sample_rests():
     """Sweeps beyond that change nothing, whatever the other samples do; both ways of finding fields agree on it."""
     system, _ = build_system(signed_layers(omega=0.3), np.random.default_rng(0).uniform(-1, 1, (5, 4)))
