@@ -121,6 +121,18 @@ def test_the_flow_ends_where_the_integrated_dynamics_end(kind):
         np.testing.assert_allclose(np.exp(1j * (end - end[0])), np.exp(1j * last), atol=1e-5)
 
 
+def test_the_steps_of_the_flow_are_those_of_a_method_of_third_order():
+    """An error of h^3 per step: a hundredth of it takes 100^(1/3), about 4.6, times as many steps."""
+    network = make_network(8, 5, spread=0.05)
+    start = np.random.default_rng(0).uniform(-np.pi, np.pi, (4, 8))
+    many, few = (
+        pg.find_equilibrium(network, start=start, solver=pg.GradientFlow(accuracy=accuracy)).steps
+        for accuracy in (1e-7, 1e-5)
+    )
+    assert np.all((many / few > 4.0) & (many / few < 5.0))
+    assert np.all(few < 150)
+
+
 def test_the_flow_keeps_to_the_dynamics_beside_a_much_stronger_coupling():
     """A stiff appendage must not end the integration early: windings are those that LSODA finds."""
     ring = pg.ring(8)
