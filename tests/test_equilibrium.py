@@ -9,6 +9,8 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import fsolve
 
 import phasegrad as pg
+from phasegrad.dynamics import build_system
+from phasegrad.equilibria._equilibrium import settle
 from phasegrad.solvers import StiffFlow
 
 PAIR = pg.Network([[0, 1]], 2.0, [0.5, -0.5])
@@ -84,6 +86,25 @@ def test_the_error_of_an_eigenvalue_is_rounding(kind):
     found = pg.find_equilibrium(make_network(8, 2, kind=kind), eigenvalue=True)
     assert found.largest_angle < np.pi / 2
     assert 0 < found.eigenvalue_error < 1e-12 * found.smallest_eigenvalue
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e6])
+def test_a_solver_is_asked_for_the_residual_that_is_promised(unit):
+    """1e-12, or that share of weaker forces, or the rounding of much stronger ones; unless another one is named."""
+    asked = []
+
+    class Asked(pg.Newton):
+        def solve(self, system, start, tolerance):
+            asked.append(float(tolerance[0]))
+            return super().solve(system, start, tolerance)
+
+    network = pg.ring(5, coupling=unit)
+    pg.find_equilibrium(network, solver=Asked())
+    settle(build_system(network, None)[0], (1,), np.zeros((1, 5)), Asked())
+    pg.find_equilibrium(network, solver=Asked(), tolerance=1e-9)
+    rounding = 8 * np.finfo(float).eps * 2 * unit
+    least = min(1.0, 2 * unit)
+    assert asked == pytest.approx([max(share * least, rounding) for share in (1e-12, 1e-12, 1e-9)], rel=1e-9, abs=0)
 
 
 @pytest.mark.parametrize("n", [100, 1000])
