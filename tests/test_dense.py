@@ -194,6 +194,21 @@ def test_a_singular_laplacian_has_no_response():
         assert solution[1] == pytest.approx(2.0)
 
 
+@pytest.mark.parametrize("transposed", [False, True])
+def test_a_response_solves_its_own_system_and_not_the_transposed_one(transposed):
+    case, rng = dense.draw(dense.non_reciprocal_field, 1)
+    system, _ = build_system(case.network, None)
+    phases = system.place(0.1 * rng.standard_normal((1, case.network.size)))
+    matrix = system.laplacian(phases)[0]
+    assert not np.allclose(matrix, matrix.T, rtol=0.01)
+    right = rng.standard_normal((1, len(matrix), 2))
+    at_once = respond(system, phases, right, transposed=transposed)
+    in_turn = Responses(system, phases).solve(right, transposed=transposed)
+    for solution, regular in (at_once, in_turn):
+        assert regular.tolist() == [True]
+        np.testing.assert_allclose((matrix.T if transposed else matrix) @ solution[0], right[0], atol=1e-10)
+
+
 class TestGuards:
     class Dear(pg.PhaseTargets):
         """A cost so high that digits of the energy are lost."""
