@@ -13,7 +13,7 @@ import phasegrad as pg
 from phasegrad.benchmarks._batch import batch
 from phasegrad.dynamics import build_system
 from phasegrad.solvers import AlignedNewton, Newton, Products, _choice
-from phasegrad.solvers._alignment import align
+from phasegrad.solvers._alignment import _OfProducts, _swept, align, align_edges
 from phasegrad.solvers._stability import surely_stable
 
 
@@ -181,6 +181,30 @@ def test_what_the_angle_bound_proves_stable_is_stable(kind, seed, spread):
         assert np.all(proven)
 
 
+def test_where_nothing_can_be_aligned_newton_settles_it_alone():
+    """Too many colours, or no sweeps."""
+    network = pg.complete(9, omega=0.1 * np.random.default_rng(0).standard_normal(9), inputs=(0, 1))
+    inputs = samples(2, 6)
+    expected = pg.find_equilibrium(network, inputs).phases
+    for solver in (AlignedNewton(), AlignedNewton(sweeps=0)):
+        found = pg.find_equilibrium(network, inputs, solver=solver)
+        assert np.all(found.stable)
+        np.testing.assert_allclose(found.phases, expected, atol=1e-11)
+
+
+def test_alignment_stops_where_a_sample_rests():
+    """Sweeps beyond that change nothing, whatever the other samples do; both ways of finding fields agree on it."""
+    system, _ = build_system(signed_layers(omega=0.3), np.random.default_rng(0).uniform(-1, 1, (5, 4)))
+    start = system.place(np.random.default_rng(1).uniform(-np.pi, np.pi, (5, 19)))
+    once, more = (align_edges(system, start, sweeps) for sweeps in (40, 80))
+    np.testing.assert_array_equal(once, more)
+    early = [np.array_equal(align_edges(system, start, 10)[b], once[b]) for b in range(5)]
+    assert 0 < sum(early) < 5
+    products = Products.of(system)
+    turned = np.exp(1j * _swept(_OfProducts(products), np.take(start, products.nodes, axis=1), 40))
+    np.testing.assert_allclose(turned, np.exp(1j * np.take(once, products.nodes, axis=1)), atol=1e-12)
+
+
 def test_wrong_settings_are_refused():
     with pytest.raises(ValueError, match="'sweeps' parameter of AlignedNewton"):
         AlignedNewton(sweeps=-1)
@@ -233,3 +257,19 @@ def test_a_field_that_points_away_is_no_proof_of_stability():
         phases = np.full((3, 4), phase)
         assert np.all(np.linalg.eigvalsh(system.laplacian(phases))[:, 0] > 0) == expected
         assert np.all(surely_stable(system, phases)) == np.any(surely_stable(system, phases)) == expected
+
+
+def test_phases_a_full_turn_apart_prove_nothing_and_hide_nothing():
+    """Whatever lies between them: a chain of three whose ends agree, the middle one with them or nearly opposite."""
+    system, _ = build_system(pg.Network([[0, 1], [1, 2]], 1.0, np.zeros(3)), None)
+    phases = np.array([[0.0, 0.1, 2 * np.pi], [0.0, 2.5, 2 * np.pi]])
+    np.testing.assert_array_equal(surely_stable(system.take(np.zeros(2, dtype=int)), phases), [True, False])
+
+
+def test_a_bound_that_needs_couplings_of_one_sign_says_nothing_of_others():
+    """All phases equal: one strong repulsion among attractions makes that unstable."""
+    for last, expected in ((1.0, True), (-5.0, False)):
+        system, _ = build_system(pg.Network([[0, 1], [0, 2], [1, 2]], [1.0, 1.0, last], np.zeros(3), signed=True), None)
+        phases = np.zeros((2, 3))
+        assert np.all(np.linalg.eigvalsh(system.laplacian(phases))[:, 0] > 0) == expected
+        assert surely_stable(system.take(np.zeros(2, dtype=int)), phases).tolist() == [expected] * 2

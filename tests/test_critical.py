@@ -8,6 +8,7 @@ from scipy.optimize import brentq
 
 import phasegrad as pg
 from phasegrad.dynamics import build_system
+from phasegrad.equilibria._critical import _Branch
 from phasegrad.equilibria._path import convex_between
 from phasegrad.solvers import FOLLOWING
 
@@ -337,6 +338,19 @@ class TestConvexWays:
             for j in range(3):
                 ends = [system.place(states[k].phases[None]) for k in (i, j)]
                 assert convex_between(system, *ends) == (i == j)
+
+
+def test_a_state_far_from_where_it_was_expected_does_not_count():
+    """Two oscillators at half their critical scale: expected where the branch leads it counts, expected near 0 not."""
+    system, _ = build_system(pg.Network([[0, 1]], 2.0, [-0.5, 0.5]), None)
+    for expected, counts in (
+        (lambda branch: branch._predicted(2.0), True),
+        (lambda branch: 1e-3 * branch.tangent, False),
+    ):
+        branch = _Branch(system, 1e-6)
+        branch.begin_at_rest()
+        assert branch._advance(2.0, expected(branch)) is counts
+        assert branch.locked == (2.0 if counts else 0.0)
 
 
 def test_nothing_to_lose_and_nothing_to_keep():

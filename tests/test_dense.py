@@ -8,6 +8,11 @@ import numpy as np
 import pytest
 
 import phasegrad as pg
+from phasegrad.dynamics import assemble, build_system
+from phasegrad.solvers import Responses, respond
+from phasegrad.solvers._mechanics import Dense
+from phasegrad.solvers._newton import _EnergyGuard, _ForceGuard
+from phasegrad.solvers._persistence import _stride
 
 SOLVERS = ("auto", "newton", "sparse", "flow", "batch")
 #: Kinds in which solvers give up most often.
@@ -163,3 +168,70 @@ class TestPersistence:
         nudge = pg.Nudge(pg.PhaseTargets(), [0.0], -0.5)
         assert pg.find_equilibrium(network, nudge=nudge).stable
         assert pg.find_equilibrium(network, nudge=nudge, start=[0.0, 3.0]).status == pg.Status.UNCONVERGED
+
+
+def test_a_step_of_the_stiff_flow_is_ros2_and_its_error_the_distance_to_first_order():
+    """One oscillator in a field of strength 2: k = F / (1 + g h L), l = (F' - 2 k) / (1 + g h L)."""
+    network = pg.Network([], 1.0, [0.5], field_strength=[2.0], field_phase=[0.0])
+    system, _ = build_system(network, None)
+    angle, h, gamma = 0.7, 0.2, 1 - 1 / np.sqrt(2)
+    phases = np.array([[angle]])
+    step, error = _stride(system, phases, system.force(phases), 0.0, np.array([h]))
+    first = (0.5 - 2 * np.sin(angle)) / (1 + gamma * h * 2 * np.cos(angle))
+    second = (0.5 - 2 * np.sin(angle + h * first) - 2 * first) / (1 + gamma * h * 2 * np.cos(angle))
+    assert step.item() == pytest.approx(h * (3 * first + second) / 2, rel=1e-14)
+    assert error.item() == pytest.approx(abs(step.item() - h * first), rel=1e-12)
+
+
+def test_a_singular_laplacian_has_no_response():
+    """A pair whose pulls cancel, beside one whose pulls do not."""
+    reverse = {"coupling_reverse": np.array([[-1.0], [-0.5]])}
+    network = pg.Network([[0, 1]], [1.0], [0.0, 0.0], coupling_reverse=[-1.0], signed=True)
+    system = assemble(network, None, 2, reverse)
+    phases, right = np.zeros((2, 2)), np.ones((2, 1))
+    for solution, regular in (respond(system, phases, right), Responses(system, phases).solve(right)):
+        assert regular.tolist() == [False, True]
+        assert solution[1] == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_a_response_solves_its_own_system_and_not_the_transposed_one(transposed):
+    case, rng = dense.draw(dense.non_reciprocal_field, 1)
+    system, _ = build_system(case.network, None)
+    phases = system.place(0.1 * rng.standard_normal((1, case.network.size)))
+    matrix = system.laplacian(phases)[0]
+    assert not np.allclose(matrix, matrix.T, rtol=0.01)
+    right = rng.standard_normal((1, len(matrix), 2))
+    at_once = respond(system, phases, right, transposed=transposed)
+    in_turn = Responses(system, phases).solve(right, transposed=transposed)
+    for solution, regular in (at_once, in_turn):
+        assert regular.tolist() == [True]
+        np.testing.assert_allclose((matrix.T if transposed else matrix) @ solution[0], right[0], atol=1e-10)
+
+
+class TestGuards:
+    class Dear(pg.PhaseTargets):
+        """A cost so high that digits of the energy are lost."""
+
+        def cost(self, phases, target):
+            return 1e12 + super().cost(phases, target)
+
+    def test_without_an_energy_the_force_must_fall(self):
+        system, _ = build_system(pg.Network([[0, 1]], 1.0, [0.0, 0.0], coupling_reverse=[2.0]), None)
+        mechanics = Dense(system)
+        state, down, up = (mechanics.at(np.array([[angle]])) for angle in (0.5, 0.3, 0.7))
+        guard = _ForceGuard(mechanics, state, down.moving - state.moving)
+        assert guard.accepts(mechanics, np.arange(1), down, 1.0).tolist() == [True]
+        assert guard.accepts(mechanics, np.arange(1), up, 1.0).tolist() == [False]
+        assert guard.accepts(mechanics, np.arange(1), state, 1.0).tolist() == [False]
+
+    def test_where_rounding_hides_the_energy_the_force_decides(self):
+        """Near rest a step gains less than the last digit: it counts if it weakens the force, and not otherwise."""
+        network = pg.Network([[0, 1]], 1.0, [0.0, 0.0], outputs=[1])
+        for cost in (pg.PhaseTargets(), self.Dear()):
+            system, _ = build_system(network, None, pg.Nudge(cost, [0.0], 1.0))
+            mechanics = Dense(system)
+            state, down, up = (mechanics.at(np.array([[angle]])) for angle in (1e-9, 0.5e-9, 1.5e-9))
+            guard = _EnergyGuard(mechanics, state, np.array([[-1e-9]]))
+            assert guard.accepts(mechanics, np.arange(1), down, 0.5).tolist() == [True]
+            assert guard.accepts(mechanics, np.arange(1), up, 0.5).tolist() == [False]

@@ -9,6 +9,9 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import fsolve
 
 import phasegrad as pg
+from phasegrad.dynamics import build_system
+from phasegrad.equilibria._equilibrium import settle
+from phasegrad.solvers import StiffFlow
 
 PAIR = pg.Network([[0, 1]], 2.0, [0.5, -0.5])
 
@@ -28,6 +31,25 @@ def test_one_oscillator_is_at_rest():
     assert equilibrium.phases.tolist() == [0.0]
     assert equilibrium.stable
     assert equilibrium.smallest_eigenvalue == math.inf
+
+
+@pytest.mark.parametrize("solver", ["newton", "flow", "batch", "sparse", StiffFlow()])
+def test_every_solver_leaves_one_oscillator_at_rest(solver):
+    equilibrium = pg.find_equilibrium(pg.Network([], 1.0, [3.0]), start=[2.0], solver=solver)
+    assert equilibrium.phases.tolist() == [0.0]
+    assert equilibrium.stable
+
+
+@pytest.mark.parametrize("kind", ["plain", "field", "clamped"])
+def test_without_a_start_it_is_phase_zero(kind):
+    """Also where a field or clamped phases fix the frame, so that one phase for all is not as good as another."""
+    network = make_network(10, 3, kind=kind)
+    inputs = inputs_for(network, (4,), 0)
+    expected = pg.find_equilibrium(network, inputs, start=np.zeros(10))
+    for start in (None, "zero"):
+        found = pg.find_equilibrium(network, inputs, start=start)
+        np.testing.assert_array_equal(found.phases, expected.phases)
+        np.testing.assert_array_equal(found.steps, expected.steps)
 
 
 @given(networks(), st.integers(0, 2**31))
@@ -56,6 +78,33 @@ def test_the_smallest_eigenvalue_and_stability_are_those_of_the_jacobian(network
     eigenvalues = np.linalg.eigvals(pg.laplacian(network, equilibrium.phases, inputs))
     assert equilibrium.smallest_eigenvalue == pytest.approx(eigenvalues.real.min(), abs=1e-10)
     assert equilibrium.stable == (eigenvalues.real.min() > 1e-12)
+
+
+@pytest.mark.parametrize("kind", ["plain", "non-reciprocal"])
+def test_the_error_of_an_eigenvalue_is_rounding(kind):
+    """Also where the angles prove stability, so that the eigenvalue is not needed for that."""
+    found = pg.find_equilibrium(make_network(8, 2, kind=kind), eigenvalue=True)
+    assert found.largest_angle < np.pi / 2
+    assert 0 < found.eigenvalue_error < 1e-12 * found.smallest_eigenvalue
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e6])
+def test_a_solver_is_asked_for_the_residual_that_is_promised(unit):
+    """1e-12, or that share of weaker forces, or the rounding of much stronger ones; unless another one is named."""
+    asked = []
+
+    class Asked(pg.Newton):
+        def solve(self, system, start, tolerance):
+            asked.append(float(tolerance[0]))
+            return super().solve(system, start, tolerance)
+
+    network = pg.ring(5, coupling=unit)
+    pg.find_equilibrium(network, solver=Asked())
+    settle(build_system(network, None)[0], (1,), np.zeros((1, 5)), Asked())
+    pg.find_equilibrium(network, solver=Asked(), tolerance=1e-9)
+    rounding = 8 * np.finfo(float).eps * 2 * unit
+    least = min(1.0, 2 * unit)
+    assert asked == pytest.approx([max(share * least, rounding) for share in (1e-12, 1e-12, 1e-9)], rel=1e-9, abs=0)
 
 
 @pytest.mark.parametrize("n", [100, 1000])
@@ -91,6 +140,18 @@ def test_the_flow_ends_where_the_integrated_dynamics_end(kind):
         shifted = first - (first[0] if kind == "non-reciprocal" else 0.0)
         end = solve_ivp(velocity, (0, 500), shifted, rtol=1e-9, atol=1e-9, method="LSODA").y[:, -1]
         np.testing.assert_allclose(np.exp(1j * (end - end[0])), np.exp(1j * last), atol=1e-5)
+
+
+def test_the_steps_of_the_flow_are_those_of_a_method_of_third_order():
+    """An error of h^3 per step: a hundredth of it takes 100^(1/3), about 4.6, times as many steps."""
+    network = make_network(8, 5, spread=0.05)
+    start = np.random.default_rng(0).uniform(-np.pi, np.pi, (4, 8))
+    many, few = (
+        pg.find_equilibrium(network, start=start, solver=pg.GradientFlow(accuracy=accuracy)).steps
+        for accuracy in (1e-7, 1e-5)
+    )
+    assert np.all((many / few > 4.0) & (many / few < 5.0))
+    assert np.all(few < 150)
 
 
 def test_the_flow_keeps_to_the_dynamics_beside_a_much_stronger_coupling():
@@ -310,6 +371,11 @@ class TestStatus:
         assert "oscillators that cannot lock: 2" in str(equilibrium)
         assert "Cannot lock" in pg.Status.CANNOT_LOCK.value
 
+    def test_what_is_absurd_in_one_sample_hides_nothing_in_another(self):
+        network = pg.ring(5, inputs=(2,), input_scale=1.0)
+        equilibrium = pg.find_equilibrium(network, [[9.0], [1e15], [0.1]])
+        assert equilibrium.status.tolist() == [pg.Status.CANNOT_LOCK, pg.Status.CANNOT_LOCK, pg.Status.STABLE]
+
     def test_the_locking_test_uses_the_interactions_own_bound(self):
         """A third harmonic lowers the peak of H below 1: what the sine could hold, this cannot."""
         weak = pg.OddSeries((0.5,))
@@ -338,6 +404,13 @@ class TestStatus:
         network = pg.Network([[0, 1]], 1.0, [1.0, -1.0])
         equilibrium = pg.find_equilibrium(network, start=[0.0, -np.pi / 2])
         assert equilibrium.status == pg.Status.MARGINAL
+
+    def test_a_pair_whose_pulls_cancel_is_marginal_wherever_it_is(self):
+        """One runs after the other, which flees as fast: nothing brings back what an angle has changed."""
+        network = pg.Network([[0, 1]], [1.0], [0.0, 0.0], coupling_reverse=[-1.0], signed=True)
+        equilibrium = pg.find_equilibrium(network, start=[[0.0, 0.0], [0.0, 1.0]], eigenvalue=True)
+        assert np.all(equilibrium.status == pg.Status.MARGINAL)
+        assert np.all(equilibrium.smallest_eigenvalue == 0)
 
     @pytest.mark.parametrize("unit", [1e-13, 1e-6, 1.0, 1e6])
     def test_verdicts_do_not_depend_on_the_unit_of_time(self, unit):
@@ -418,6 +491,14 @@ class TestManyStates:
         assert states.unconverged == 10
         assert "0 stable states from 10 starts" in str(states)
 
+    def test_every_state_has_a_line(self):
+        lines = str(pg.find_equilibria(pg.ring(9), starts=60)).splitlines()
+        assert lines[0] == "3 stable states from 60 starts (0 ended unstable, 0 did not converge)"
+        assert lines[1] == "  share  0.700  energy    -9.000000  winding +0"
+        assert len(lines) == 4
+        one_way = pg.find_equilibria(make_network(6, 0, kind="non-reciprocal", spread=0.05), starts=5)
+        assert str(one_way).splitlines()[1] == f"  share {one_way.share[0]:6.3f}"
+
     def test_the_same_seed_gives_the_same_states(self):
         first, second = (pg.find_equilibria(pg.ring(12), starts=50, seed=4) for _ in range(2))
         np.testing.assert_array_equal(first.phases, second.phases)
@@ -491,6 +572,11 @@ class TestBadInput:
             (pg.Newton, {"max_steps": -1}),
             (pg.GradientFlow, {"accuracy": 0}),
             (pg.GradientFlow, {"rest": math.nan}),
+            (pg.GradientFlow, {"max_steps": 0}),
+            (StiffFlow, {"accuracy": 0}),
+            (StiffFlow, {"rest": math.nan}),
+            (StiffFlow, {"max_steps": 0}),
+            (StiffFlow, {"slip": -1.0}),
         ],
     )
     def test_solvers_refuse_settings_that_cannot_work(self, solver, options):

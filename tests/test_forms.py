@@ -14,6 +14,22 @@ from phasegrad.solvers._preconditioning import GaussSeidel
 WAYS = ("_by_factors", "_by_compliance", "dense")
 
 
+class Quadratic(pg.Cost):
+    """C = 1/2 theta^T A theta of the outputs, with A as given."""
+
+    def __init__(self, matrix):
+        self.matrix = np.array(matrix)
+
+    def force(self, phases, target):
+        return -phases @ self.matrix
+
+    def cost(self, phases, target):
+        return 0.5 * np.sum(phases * (phases @ self.matrix), axis=-1)
+
+    def hessian(self, phases, target):
+        return np.broadcast_to(self.matrix, (*np.shape(phases), len(self.matrix)))
+
+
 def precondition(matrix):
     return GaussSeidel.of(matrix)
 
@@ -82,6 +98,7 @@ def test_a_lifted_form_is_that_of_the_matrix_plus_a_multiple_of_one():
             np.testing.assert_allclose(
                 form.lifted(by).lower.toarray(), form.lower.toarray() + by * np.eye(form.size), atol=1e-14
             )
+            assert form.lifted(by).norm == pytest.approx(np.max(np.abs(form.lower.diagonal() + by)))
         for share, proved in ((0.999, False), (1.001, True)):
             lifted = form.lifted(-share * exact)
             for evidence in (lifted._by_factors(), lifted._by_compliance(precondition(lifted.positive))):
@@ -137,6 +154,45 @@ def test_a_part_that_only_negative_weights_hold_is_the_witness():
     assert form.quotient(evidence.witness) == pytest.approx(-0.05)
 
 
+def test_an_edge_without_weight_holds_nothing():
+    weight = np.array([1.0, 0.0])
+    form = Form(np.array([0, 1]), np.array([1, 2]), weight, weight, *2 * [np.eye(3)[0]])
+    evidence = form.examine(precondition, mesh=False)
+    assert not evidence.proved
+    np.testing.assert_array_equal(evidence.witness, [0, 0, 1])
+
+
+def test_of_several_loose_parts_the_one_pushed_hardest_is_the_witness():
+    """By edges, by what pushes it off the ground, and by both per node."""
+    first, second, frame = np.array([0, 0, 0, 3]), np.array([1, 2, 3, 4]), np.eye(5)[0]
+    weight = np.array([-0.1, -0.01, -0.15, 1.0])
+    for push, hardest in ((0.0, [1]), (0.5, [2])):
+        ground = frame - push * np.eye(5)[2]
+        witness = Form(first, second, weight, weight, ground, ground).examine(precondition, mesh=False).witness
+        np.testing.assert_array_equal(np.flatnonzero(witness), hardest)
+
+
+def test_few_negative_weights_need_no_factorisation(monkeypatch):
+    """Neither sparse nor dense: the compliance across them decides, unless even that is too much work."""
+    monkeypatch.setattr(_forms, "FEW_NEIGHBOURS", 0)
+    monkeypatch.setattr(_forms, "DENSELY", 0)
+    assert random_form(0, tip=0.9).examine(precondition, mesh=False).proved
+    evidence = random_form(0, tip=1.1).examine(precondition, mesh=False)
+    assert not evidence.proved
+    assert random_form(0, tip=1.1).quotient(evidence.witness) < 0
+    monkeypatch.setattr(_forms, "COMPLIANCE_WORK", 1)
+    assert random_form(0, tip=0.9).examine(precondition, mesh=False) == Evidence(False)
+
+
+def test_the_rounding_of_a_nudge_is_that_of_its_own_output():
+    network = pg.ring(6, outputs=(2, 4))
+    system, _ = build_system(network, None, pg.Nudge(Quadratic([[1e12, 0.1], [0.1, 1.0]]), [0.0, 0.0], 1.0))
+    form = Form.of(system, np.zeros((1, 6)))
+    width = form.ground_high - form.ground_low
+    assert 0 < width[network.graph.position[4]] < 1e-13
+    assert 1e-4 < width[network.graph.position[2]] < 1e-2
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_positive_vector_bounds_the_spectrum_of_an_m_matrix_from_below(seed):
     form = random_form(seed, tip=0.0)
@@ -183,6 +239,23 @@ def test_the_interval_holds_the_smallest_eigenvalue_and_is_narrow(tip, few, monk
         assert error <= (1e-6 if few else 0.11) * abs(exact)
 
 
+@pytest.mark.parametrize("tip", [0.3, 3.0])
+@pytest.mark.parametrize("few", [True, False])
+def test_the_interval_is_as_narrow_as_the_eigenvector_is_good(tip, few, monkeypatch):
+    if not few:
+        monkeypatch.setattr("phasegrad.solvers._eigenvalues.FEW_NEIGHBOURS", 0)
+    form = random_form(0, tip=tip)
+    values, vectors = np.linalg.eigh(form.lower.toarray())
+    for apart in (1e-10, 1e-7, 1e-4) if few else (1e-4, 1e-2):
+        off = np.sqrt(apart * abs(values[0]) / (values[1] - values[0]))
+        rough = vectors[:, 0] + off * vectors[:, 1]
+        way = "_nearest" if few else "_iterated"
+        monkeypatch.setattr(f"phasegrad.solvers._eigenvalues.{way}", lambda *given, rough=rough: rough)
+        value, error = smallest_eigenvalue(form, form.examine(precondition, mesh=False), precondition, mesh=False)
+        assert value - error <= values[0] <= value
+        assert error <= 11 * apart * abs(values[0])
+
+
 def test_what_is_neither_proved_nor_refuted_has_a_status_of_its_own(monkeypatch):
     """No factorisation and no compliance: one weakly negative edge of an expander leaves the question open."""
     n = 1100
@@ -201,3 +274,14 @@ def test_what_is_neither_proved_nor_refuted_has_a_status_of_its_own(monkeypatch)
     assert "neither proved stable nor refuted" in str(found)
     coupling[7] = -20.0
     assert pg.find_equilibrium(network.replace(coupling=coupling)).status.item() is pg.Status.UNSTABLE
+
+
+def test_a_nudge_that_only_stiffens_leaves_a_proof_as_it_is(monkeypatch):
+    """Its curvature couples the outputs negatively, and is positive definite nevertheless."""
+    network = pg.random_regular(1100, 4, seed=1, outputs=(500, 1000))
+    for name in ("FACTORED", "FACTORED_MESH", "QUICKLY", "DENSELY", "COMPLIANCE_MOST"):
+        monkeypatch.setattr(_forms, name, 0)
+    monkeypatch.setattr("phasegrad.solvers._eigenvalues.QUICKLY", 0)
+    for coupled, status in ((1.0, pg.Status.STABLE), (2.5, pg.Status.UNPROVED)):
+        nudge = pg.Nudge(Quadratic([[2.0, coupled], [coupled, 2.0]]), [0.0, 0.0], 0.1)
+        assert pg.find_equilibrium(network, nudge=nudge).status.item() is status

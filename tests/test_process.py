@@ -10,7 +10,7 @@ import threading
 import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 
 import joblib
 import numpy as np
@@ -305,6 +305,17 @@ def test_a_filter_set_meanwhile_stays_and_the_own_one_goes():
             hold.__exit__(None, None, None)
             assert ("always", None, ResourceWarning, None, 0) in warnings.filters
         assert warnings.filters == before
+
+
+def test_only_warnings_from_where_a_solver_called_are_kept_quiet_and_only_inside():
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        for hold in (nullcontext(), process.unwarned(), nullcontext()):
+            with hold:
+                for module in ("phasegrad.solvers._eigenvalues", "scipy.sparse"):
+                    warnings.warn_explicit("slow", UserWarning, f"{module}.py", 1, module=module)
+    ours = "phasegrad.solvers._eigenvalues.py"
+    assert [each.filename for each in heard] == [ours, "scipy.sparse.py", "scipy.sparse.py", ours, "scipy.sparse.py"]
 
 
 def test_importing_changes_nothing():

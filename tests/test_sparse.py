@@ -1,6 +1,7 @@
 """Large sparse networks: the same answers as the dense way on every kind of graph, and bad input refused as clearly."""
 
 import importlib.util
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from random_networks import make_network
 
 import phasegrad as pg
 from phasegrad.dynamics import build_system
-from phasegrad.solvers import is_sparse
+from phasegrad.solvers import Responses, is_sparse, respond
 from phasegrad.solvers._krylov import conjugate_gradients, solve_accurately
 from phasegrad.solvers._preconditioning import GaussSeidel, Jacobi, Multigrid, depth, probe
 from phasegrad.solvers._stability import stability
@@ -140,6 +141,25 @@ def test_spectral_seed_is_the_dense_solve():
     np.testing.assert_allclose(seeded.omega, 0.3 * pattern / np.abs(pattern).max(), atol=1e-10)
 
 
+def test_every_word_means_its_algebra_bit_by_bit():
+    network = family("regular", 400)
+    for word, algebra in (("newton", "dense"), ("sparse", "sparse"), ("auto", "sparse")):
+        found, meant = (pg.find_equilibrium(network, solver=s) for s in (word, pg.Newton(algebra=algebra)))
+        np.testing.assert_array_equal(found.phases, meant.phases)
+
+
+def test_an_unstable_branch_is_followed_as_the_dense_solver_does():
+    """Two oscillators opposite all others: conjugate gradients stop at the negative curvature, MINRES does not."""
+    network = pg.random_regular(30, 4, seed=1, omega=frequencies(30, 0.1))
+    start = np.pi * np.isin(np.arange(30), [5, 11])
+    dense, found = (
+        pg.find_equilibrium(network, start=start, solver=pg.Newton(indefinite="follow", algebra=algebra))
+        for algebra in ("dense", "sparse")
+    )
+    assert found.status == dense.status == pg.Status.UNSTABLE
+    np.testing.assert_allclose(found.phases, dense.phases, atol=1e-12)
+
+
 class TestPreconditioners:
     def test_the_probe_knows_meshes_from_expanders(self):
         shallow = pg.random_regular(4000, 6)
@@ -185,6 +205,14 @@ class TestPreconditioners:
         found = solve_accurately(matrix, right, Jacobi.of(matrix))
         assert not found.positive
         np.testing.assert_allclose(found.solution, np.linalg.solve(matrix.toarray(), right), rtol=1e-6, atol=1e-6)
+
+    def test_a_matrix_with_many_negative_eigenvalues_is_solved_to_rounding(self):
+        rng = np.random.default_rng(0)
+        matrix = pg.laplacian(pg.random_regular(400, 4, seed=1), rng.uniform(-2, 2, 400), compressed=True)
+        right = rng.standard_normal(399)
+        found = solve_accurately(matrix, right, GaussSeidel.of(matrix))
+        assert not found.positive
+        assert np.linalg.norm(right - matrix @ found.solution) <= 1e-11 * np.linalg.norm(right)
 
     def test_a_hierarchy_serves_all_solves_of_its_network(self, monkeypatch):
         built = []
@@ -343,6 +371,10 @@ class TestBadInput:
         one_way = network.replace(coupling_reverse=np.full(n, 2.0))
         with pytest.raises(ValueError, match="reciprocal coupling only"):
             pg.find_equilibrium(one_way)
+        system, _ = build_system(one_way, None)
+        for ask in (partial(respond, right=np.zeros((1, n - 1))), Responses):
+            with pytest.raises(ValueError, match="reciprocal coupling only"):
+                ask(system, np.zeros((1, n)))
 
     def test_what_the_sparse_solver_cannot_do_is_said(self):
         one_way = make_network(20, 0, kind="non-reciprocal")

@@ -9,7 +9,7 @@ from scipy.sparse import csgraph
 
 import phasegrad as pg
 from phasegrad.graphs import Graph
-from phasegrad.terms import TERMS, NodeField, Parameter
+from phasegrad.terms import TERMS, Coupling, NodeField, Parameter
 
 PATH = [[0, 1], [1, 2]]
 
@@ -43,6 +43,12 @@ class Tilt(pg.Term):
         return {"tilt": -graph.angles(response)}
 
 
+class More(Coupling):
+    """Sine coupling once more, with a name of its own."""
+
+    every = Parameter("more", "edges")
+
+
 class Alike(Third):
     """Another term with the same names."""
 
@@ -68,6 +74,16 @@ class TestOwnTerms:
         assert set(table.relative_error) == {"omega", "coupling", "third_strength", "third_phase"}
         for name, errors in table.relative_error.items():
             assert errors.max() < 1e-3, name
+
+    @pytest.mark.parametrize("solver", ["newton", "batch", "sparse", "flow"])
+    def test_two_sine_couplings_are_their_sum(self, solver):
+        rng = np.random.default_rng(0)
+        base = pg.layered(2, 4, 2, seed=0)
+        more, inputs = rng.uniform(0.1, 1.0, base.n_edges), rng.uniform(-0.3, 0.3, (3, 2))
+        found = pg.find_equilibrium(base.replace(terms=[More()], more=more), inputs, solver=solver)
+        expected = pg.find_equilibrium(base.replace(coupling=base.coupling + more), inputs)
+        assert np.all(found.stable)
+        np.testing.assert_allclose(found.phases, expected.phases, atol=1e-11)
 
     def test_networks_with_it_are_values_and_train_together(self):
         """Each network brings its own object; terms of one kind with the same settings are the same."""

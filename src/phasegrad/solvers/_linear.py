@@ -18,7 +18,7 @@ from phasegrad._validation import Array, BoolArray, FloatArray
 def solve_positive(matrices: Array, right: Array) -> tuple[Array, BoolArray]:
     """Solve symmetric A x = b, b (B, n), for every sample; the mask says where A is positive definite."""
     positive = is_positive_definite(matrices)
-    if right.shape[1] == 0 or np.all(positive):
+    if np.all(positive):
         return _solved(matrices, right), positive
     solution = np.zeros_like(right)
     rows = np.flatnonzero(positive)
@@ -69,13 +69,11 @@ def is_positive_definite(matrices: Array, margin: ArrayLike | None = None) -> Bo
     return np.ones(batch, dtype=bool)
 
 
-def smallest_real_part(matrices: Array, *, symmetric: bool) -> FloatArray:
-    """Return the smallest eigenvalue, or smallest real part of one, of every matrix, (B,)."""
+def smallest_eigenvalues(matrices: Array) -> FloatArray:
+    """Return the smallest eigenvalue of every symmetric matrix, (B,)."""
     if matrices.shape[-1] == 0:
         return np.full(matrices.shape[0], np.inf)
-    if symmetric:
-        return np.asarray(np.linalg.eigvalsh(matrices)[:, 0])
-    return np.asarray(np.linalg.eigvals(matrices).real.min(axis=1))
+    return np.asarray(np.linalg.eigvalsh(matrices)[:, 0])
 
 
 def chunks(batch: int, entries: int) -> list[slice]:

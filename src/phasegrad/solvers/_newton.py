@@ -302,7 +302,7 @@ class _EnergyGuard:
         self.gain = np.sum(state.force * step, axis=1)
         self.norm = _square(state.force)
         system = mechanics.system
-        reach = 1.0 + np.max(np.abs(state.moving), axis=1, initial=0.0)
+        reach = 1.0 + np.max(np.abs(state.moving), axis=1)
         magnitude = np.sum(system.capacity + np.abs(system.drive), axis=1) * reach + np.abs(self.energy)
         self.rounding = 16 * _EPS * magnitude
 

@@ -94,7 +94,7 @@ class Rows:
     def _solved(self, state: State, row: int, accuracy: float, floor: float | None) -> LinearSolution:
         one = self.system.take(np.array([row]))
         matrix = one.sparse_laplacian(one.whole(state.moving[row : row + 1]), floor=floor)
-        inverse = preconditioner(self.system if self.system.shared else one, matrix, self.kind)
+        inverse = preconditioner(one, matrix, self.kind)
         right = np.ascontiguousarray(state.force[row])
         if accuracy == 0.0:
             found = solve_accurately(matrix, right, inverse)

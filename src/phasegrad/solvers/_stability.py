@@ -27,7 +27,7 @@ from phasegrad.dynamics import System, wrapped
 from phasegrad.solvers._choice import is_sparse
 from phasegrad.solvers._eigenvalues import smallest_eigenvalue
 from phasegrad.solvers._forms import Form, rounding_units
-from phasegrad.solvers._linear import chunks, is_positive_definite, smallest_real_part
+from phasegrad.solvers._linear import chunks, is_positive_definite, smallest_eigenvalues
 from phasegrad.solvers._preconditioning import kind_of, preconditioner
 from phasegrad.solvers._products import Products
 
@@ -200,7 +200,7 @@ def _judge_dense(system: System, phases: Array, eigenvalue: bool, explain: bool)
         return _judge_one_way(system, phases, eigenvalue)
     matrices = system.laplacian(phases)
     rounding = system.eigenvalue_rounding
-    smallest: Any = smallest_real_part(matrices, symmetric=True) if eigenvalue else np.nan
+    smallest: Any = smallest_eigenvalues(matrices) if eigenvalue else np.nan
     stable = is_positive_definite(matrices, rounding)
     return _explained(system, phases, stable) if explain else np.where(stable, Verdict.STABLE, 0), smallest, rounding
 
