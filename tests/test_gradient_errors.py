@@ -212,6 +212,17 @@ def test_a_step_that_was_given_is_taken_and_its_error_stated():
     assert 0.01 < abs(gradient.omega[1] / slope - 1) < gradient.relative_error("omega")
 
 
+def test_the_error_of_a_long_step_is_stated_half_as_large_again_as_it_is():
+    """Half the step tells the error of a smooth cost; half of that more is left for what it does not tell."""
+    network = pg.random_network(8, seed=3)
+    question = (network, pg.find_equilibrium(network), TARGETS, [-0.2, 0.2])
+    rough, exact = (method(*question, wrt="omega", **options)
+                    for method, options in ((pg.finite_difference, {"step": 0.01}), (pg.adjoint, {})))  # fmt: skip
+    moving = list(network.free)
+    off = np.abs(rough.omega - exact.omega)[moving]
+    np.testing.assert_allclose(rough.error["omega"][moving], 1.5 * off, rtol=1e-3)
+
+
 def test_an_equilibrium_settled_loosely_has_a_gradient_that_says_so():
     network = pg.random_network(10, seed=2)
     tight = pg.find_equilibrium(network)

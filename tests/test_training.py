@@ -255,6 +255,28 @@ class TestAgainstSlowerWays:
 
 
 class TestGradients:
+    @pytest.mark.parametrize("engine", ["lanes", "batch"])
+    def test_differences_have_the_step_that_the_plan_says(self, engine):
+        """The step is a hundredth of the coupling: half or twice of it would show in the fourth digit."""
+        strength, frequency, step, rate = 1e-3, 1e-3, 1e-5, 1e-10
+        network = pg.Network([[0, 1]], strength, [0.0, frequency], inputs=(0,), outputs=(1,))
+        plan = pg.paper_plan({"coupling": rate}, gradient="finite_difference", objective=pg.PhaseTargets(),
+                             clip=None, bounds=(), epochs=1)  # fmt: skip
+        fit = pg.train(network, ([[0.0]], [[0.1]]), plan, engine=engine)
+        above, below = (0.5 * (np.arcsin(frequency / 2 / (strength + h)) - 0.1) ** 2 for h in (step, -step))
+        slope = (strength - fit.network.coupling[0]) / rate
+        assert slope == pytest.approx((above - below) / (2 * step), rel=1e-7)
+
+    def test_differences_by_what_does_not_learn_cost_no_sample(self):
+        """Turning a frequency breaks the weak edge; a network that learns the strong one must not notice."""
+        network = pg.Network([[0, 1], [1, 2]], [2.0, 0.100006], [0.0, 0.1, 0.2], inputs=(0,), outputs=(2,))
+        plan = pg.paper_plan("coupling", gradient="finite_difference", objective=pg.PhaseTargets(), frequencies="raw",
+                             epochs=1)  # fmt: skip
+        mask = {"coupling": [True, False]}
+        fit = pg.train(network, ([[0.0]], [[0.0]]), plan, mask=mask, engine="lanes")
+        assert fit.history.skipped[0, -1] == 0
+        assert fit.network.coupling[0] != network.coupling[0]
+
     """The mean gradient that training descends along, read off one plain step of size 1."""
 
     NETWORKS = {
@@ -444,6 +466,14 @@ class TestHistory:
         with pytest.raises(AttributeError, match="record='gradient_cosine'"):
             pg.train(network, vowels[0], plan, epochs=0).history.gradient_cosine  # noqa: B018
 
+    def test_samples_without_a_stable_state_are_no_class_of_their_own(self):
+        network, (x, y) = pg.layered(2, 5, 2, seed=0), (np.array([[0.5, 0.2], [0.1, 0.4], [-0.5, 0.3]]), [0, 1, 1])
+        plan = pg.paper_plan(epochs=0, record="class_separation")
+        near = pg.find_equilibrium(network, x).phases[:, list(network.outputs)]
+        known = np.linalg.norm(near[0] - near[1:].mean(axis=0))
+        far = np.vstack([x, [[40.0, 0.0]]])
+        assert pg.train(network, (far, [*y, 0]), plan).history.class_separation[0, 0] == pytest.approx(known, abs=1e-9)
+
     @pytest.mark.parametrize("method", ["two_phase", "centred", "finite_difference", "adjoint"])
     def test_the_gradient_it_follows_is_the_one_that_learns(self, method, vowels):
         network, beta = pg.layered(2, 5, 2, seed=0), 0.5
@@ -470,6 +500,8 @@ class TestHistory:
         scores = learnt.history.test_accuracy[0]
         assert len({scores[0], scores[1], scores[-1]}) == 3
         assert f"{scores[0]:.1%} untrained, {scores[-1]:.1%} trained" in str(learnt)
+        two = pg.train(paper_networks[:2], vowels[0], pg.paper_plan(epochs=0), seed=4)
+        assert str(two).endswith("; shuffled by seeds 4 to 5")
         seeds = [5, 1, 2, 3, 4, 9, 8, 7, 6]
         many = pg.train(paper_networks[:9], vowels[0], pg.paper_plan(epochs=0), seed=seeds)
         assert str(many).endswith("; shuffled by seeds 5, 1, 2, 3, 4, 9, 8, 7")
