@@ -232,6 +232,18 @@ def test_an_equilibrium_settled_loosely_has_a_gradient_that_says_so():
     assert 1e-12 < off <= np.max(rough.error["omega"]) < 1e3 * off
 
 
+def test_a_state_that_the_force_left_on_it_would_carry_far_away_has_no_error_that_is_known():
+    """Two oscillators so close to a quarter of a turn that what was left of the force is a step of half a radian."""
+    gap, left = 1e-7, 8e-8
+    frequency = np.cos(gap) - left
+    network = pg.Network([[0, 1]], 1.0, [-frequency, frequency], outputs=[1])
+    loose = pg.find_equilibrium(network, start=[0.0, np.pi / 2 - gap], solver=_Idle())
+    assert loose.stable
+    with pytest.warns(pg.GradientWarning, match="more than ten times the size"):
+        gradient = pg.adjoint(network, loose, TARGETS, [0.3])
+    assert np.all(gradient.error["omega"] == np.inf)
+
+
 class _Idle:
     """A solver that leaves the phases where they are and calls them settled."""
 

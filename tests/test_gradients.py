@@ -48,6 +48,23 @@ def test_two_oscillators_in_closed_form():
     assert centred.cost == pytest.approx(0.5 * error**2, abs=1e-15)
 
 
+@pytest.mark.parametrize("method", ALL.values(), ids=ALL.keys())
+def test_at_the_minimum_of_the_cost_the_gradient_is_zero_and_so_is_its_relative_error(method):
+    """Without frequencies and at its targets nothing pulls, and no digit is lost."""
+    network = pg.Network([[0, 1], [1, 2]], 1.0, np.zeros(3), outputs=[2])
+    gradient = method(network, pg.find_equilibrium(network), TARGETS, [0.0])
+    assert np.all(gradient.omega == 0)
+    assert gradient.relative_error("omega") == 0
+
+
+def test_an_oscillator_that_stands_still_does_not_stop_the_second_implementation():
+    """The one that hangs alone on the reference is where Newton begins; the others are two decimals away."""
+    network = pg.Network([[0, 1], [1, 2], [1, 3]], 1.0, [-0.4, 0.0, 0.4, 0.0], outputs=[2], reference=1)
+    question = (network, pg.find_equilibrium(network), TARGETS, [0.1])
+    gradient = pg.autograd(*question)
+    np.testing.assert_allclose(gradient.omega, pg.adjoint(*question).omega, atol=1e-13)
+
+
 @settings(max_examples=15)
 @given(
     networks(kinds=RECIPROCAL, max_size=8),
@@ -237,6 +254,10 @@ class TestBeta:
                 nudged = method(*question, beta=beta).omega
             assert relative_error(nudged, pg.adjoint(*question).omega) <= 1.5 * error
 
+    def test_a_thousandth_is_the_error_that_is_allowed_if_none_is_given(self):
+        question = settled(_path(30))
+        assert pg.suggest_beta(*question) == pg.suggest_beta(*question, error=1e-3, method="two_phase")
+
     def test_left_out_the_nudge_is_chosen_well(self):
         for network in (_path(40), make_network(10, 0), pg.layered(2, 5, 2).replace(inputs=())):
             question = settled(network)
@@ -296,6 +317,8 @@ class TestTable:
         assert math.isnan(cosine(np.zeros(2), b[:2]))
         tiny = 1e-9
         assert 1 - cosine(np.array([1.0, 0.0]), np.array([1.0, tiny])) == pytest.approx(tiny**2 / 2, abs=1e-16)
+        single = np.array([[3.0, 4.0], [3.0, 4.001]], dtype=np.float32)
+        assert cosine(*single) == cosine(*single.astype(float))
 
 
 class TestBadInput:

@@ -15,7 +15,7 @@ from phasegrad.benchmarks import PlainTraining
 from phasegrad.objectives import CLASS_OBJECTIVES
 from phasegrad.studies import published
 from phasegrad.studies.arms import SpotChecks, leaked
-from phasegrad.training import Adam, Constant, Cosine, Momentum, Staircase
+from phasegrad.training import Adam, Constant, Cosine, Momentum, Staircase, prepare
 from phasegrad.training._samples import Samples, validation_rows
 
 SEEDS = 100
@@ -252,6 +252,31 @@ class TestAgainstSlowerWays:
             pg.train(network, tiny(6), plan, engine="lanes")
         with pytest.raises(ValueError, match=r"The lanes .*Use engine='batch'"):
             pg.train(pg.layered(2, 3, 2), tiny(6), plan.replace(learn="omega", optimizer="adam"), engine="lanes")
+
+    @pytest.mark.parametrize(
+        ("changes", "words"),
+        [
+            ({"weight_decay": 0.1}, "no weight decay"),
+            ({"input_noise": 0.1}, "no weight decay, input noise"),
+            ({"lock_floor": 1e-6}, "input noise, lock guard"),
+            ({"validation_fraction": 0.2, "patience": 1}, "lock guard or patience"),
+            ({"batch_size": 2, "warm_start": "none"}, "sample by sample"),
+            ({"optimizer": "momentum"}, "by plain descent"),
+        ],
+    )
+    def test_plans_that_are_not_for_the_lanes_are_refused_by_them(self, changes, words):
+        plan = pg.paper_plan("coupling", epochs=1, **changes)
+        with pytest.raises(ValueError, match=rf"The lanes .*{words}"):
+            pg.train(pg.layered(2, 3, 2), tiny(6), plan, engine="lanes")
+
+    def test_the_lanes_are_for_at_most_64_oscillators_that_move(self):
+        """Of a layered network all but the reference move."""
+        plan = pg.paper_plan("coupling", epochs=0)
+        largest, larger = (pg.layered(2, hidden, 2) for hidden in (61, 62))
+        assert [network.free.size for network in (largest, larger)] == [64, 65]
+        assert prepare(largest, tiny(6), plan, engine="lanes").groups
+        with pytest.raises(ValueError, match="at most 64 oscillators"):
+            prepare(larger, tiny(6), plan, engine="lanes")
 
 
 class TestGradients:
@@ -739,8 +764,10 @@ class TestFailures:
     def test_samples_whose_nudges_fail_are_skipped_but_not_lost_to_the_mean_loss(self, paper_networks, vowels, engine):
         """Pushed away as hard as this no output has a stable state; free states and so the loss are as they were."""
         plan = pg.paper_plan(epochs=1, gradient="centred", beta=60.0, objective=pg.NearestTarget())
-        with pytest.warns(pg.TrainingWarning, match="100% of the training samples had no part in an update: they had"):
+        idle = "100% of the training samples had no part in an update: they had"
+        with pytest.warns(pg.TrainingWarning, match=idle) as said:
             history = pg.train(paper_networks[0], vowels[0], plan, engine=engine).history
+        assert [warning.filename for warning in said] == [__file__]
         assert history.skipped[0, 1] == len(vowels[0].x_train)
         assert history.train_unsettled[0, 1] == history.updates[0, 1] == 0
         np.testing.assert_allclose(history.train_loss[0, 1], history.train_loss[0, 0], rtol=1e-9)
@@ -913,6 +940,18 @@ class TestOptimizers:
         assert [Constant().factor(p) for p in (0, 0.5, 1)] == [1, 1, 1]
         np.testing.assert_allclose([Cosine(0.1).factor(p) for p in (0, 0.5, 1)], [1, 0.55, 0.1])
         np.testing.assert_allclose([Staircase(0.5, 2).factor(p) for p in (0, 0.49, 0.5, 1)], [1, 1, 0.5, 0.5])
+        stairs = pg.Plan(schedule="staircase").schedule
+        np.testing.assert_allclose([stairs.factor(p) for p in (0, 0.4, 0.7, 1)], [1, 0.3, 0.09, 0.09])
+        assert [pg.Plan(schedule="cosine").schedule.factor(p) for p in (0, 1)] == [1, 0]
+
+    def test_the_plan_of_the_paper_is_what_it_says(self):
+        plan = pg.paper_plan()
+        assert plan.rates == {"omega": 0.001}
+        assert (plan.epochs, plan.evaluate_every, plan.batch_size, plan.warm_start) == (200, 20, 1, "epoch")
+        assert (plan.gradient, plan.beta, plan.frequencies, plan.clip) == ("two_phase", 0.1, "relative", 2.0)
+        assert (plan.optimizer, plan.schedule, plan.lock_floor) == (Momentum(0.0), Constant(), None)
+        assert plan.limits == {"omega": (-3.0, 3.0), "coupling": (0.01, 8.0)}
+        assert plan.objective == pg.PaperPair()
 
 
 class TestBadInput:
