@@ -12,6 +12,8 @@ from exact_gradients import exact_gradient
 from random_networks import INTERACTIONS, connected_edges
 
 import phasegrad as pg
+from phasegrad.gradients._exact import _transposed_product
+from phasegrad.gradients._question import ask
 
 TARGETS = pg.PhaseTargets()
 METHODS = (pg.adjoint, pg.two_phase, pg.centred, pg.holomorphic, pg.finite_difference, pg.autograd)
@@ -242,6 +244,30 @@ def test_a_state_that_the_force_left_on_it_would_carry_far_away_has_no_error_tha
     with pytest.warns(pg.GradientWarning, match="more than ten times the size"):
         gradient = pg.adjoint(network, loose, TARGETS, [0.3])
     assert np.all(gradient.error["omega"] == np.inf)
+
+
+@pytest.mark.parametrize("method", [pg.adjoint, pg.holomorphic, pg.finite_difference])
+def test_phases_many_turns_away_cost_digits_that_the_error_tells(method):
+    """The angle to a field is rounded as the phase is: after a hundred thousand turns in the tenth decimal."""
+    network = pg.Network([[0, 1]], 1.0, [0.1, 0.3], field_strength=[1.0, 2.0], field_phase=[0.2, -0.1], outputs=[1])
+    equilibrium = pg.find_equilibrium(network, start=2e5 * np.pi * np.ones(2))
+    target = equilibrium.phases[[1]] + 0.1
+    truth = exact_gradient(network, equilibrium.phases, None, target, raw=False)["omega"]
+    gradient = method(network, equilibrium, TARGETS, target)
+    off = np.abs(gradient.omega - truth)
+    assert np.all((off > 1e-13) & (off <= gradient.error["omega"]))
+
+
+def test_the_products_of_the_linear_system_and_their_sizes_are_those_of_the_laplacian():
+    """No weight is negative here, so that a size is a product too, of positive numbers."""
+    nodes = np.arange(6.0)
+    network = pg.random_network(6, seed=1).replace(field_strength=0.1 + nodes, field_phase=0.1 * nodes)
+    equilibrium = pg.find_equilibrium(network)
+    question = ask("adjoint", network, equilibrium, TARGETS, [0.1, 0.2], "omega", "relative")
+    matrix, vector = pg.laplacian(network, equilibrium.phases), np.cos(3 * nodes)[None]
+    product, size = _transposed_product(question, question.phases, vector)
+    np.testing.assert_allclose(product, vector @ matrix, atol=1e-13)
+    np.testing.assert_allclose(size, np.abs(vector) @ np.abs(matrix), atol=1e-13)
 
 
 class _Idle:

@@ -54,6 +54,13 @@ def layers(objective=None, seed=1, **options) -> pg.Network:
     return pg.signed_layers(2, 6, 3, rest=rest, seed=seed, **options)
 
 
+class InOrder(pg.training.Shuffle):
+    """The samples as they come."""
+
+    def order(self, stream, size, epoch):
+        return np.arange(size)
+
+
 def spot_checked(plan: pg.Plan) -> pg.Plan:
     """Return the plan as the paper's main loop runs it."""
     return plan.replace(shuffle=SpotChecks())
@@ -184,6 +191,14 @@ class TestAgainstSlowerWays:
             np.testing.assert_allclose(fast.network.parameters[name], slow.network.parameters[name], atol=1e-7)
             assert np.abs(fast.network.parameters[name] - network.parameters[name]).max() > 1e-4, name
         np.testing.assert_allclose(fast.history.test_loss, slow.history.test_loss, atol=1e-8)
+
+    def test_fields_that_begin_at_zero_train_in_lanes_too(self):
+        network = pg.signed_layers(2, 4, 2, seed=5)
+        network = network.replace(field_strength=np.where(np.arange(8) < 4, 0.0, network.field_strength))
+        plan = pg.paper_plan("field_strength", epochs=1, learning_rate=0.05, bounds={}, objective=pg.NearestTarget())
+        fast, slow = (pg.train(network, tiny(), plan, engine=engine).network for engine in ("lanes", "batch"))
+        np.testing.assert_allclose(fast.field_strength, slow.field_strength, atol=1e-7)
+        assert np.all(np.abs(fast.field_strength[2:4]) > 1e-4)
 
     def test_regression_trains_in_lanes_too(self):
         x = np.linspace(-1, 1, 15)[:, None]
@@ -736,6 +751,16 @@ class TestLockGuard:
         assert result.network == self.network()
         assert result.history.shortened.sum() == result.history.updates.sum() == 1
 
+    def test_a_step_that_is_shortened_is_halved(self):
+        x, y = np.array([[0.1], [-0.1]]), np.array([0, 1])
+        options = {"objective": pg.NearestTarget(3.0), "learn": ("omega",), "epochs": 1, "batch_size": 2}
+        options |= {"optimizer": "sgd", "learning_rate": 10.0, "schedule": "constant"}
+        guarded, whole = (pg.train(self.network(), (x, y), lock_floor=floor, **options) for floor in (0.05, None))
+        taken, asked = (each.network.omega[2:] - self.network().omega[2:] for each in (guarded, whole))
+        halvings = np.log2(asked / taken)
+        np.testing.assert_allclose(halvings, np.round(halvings), atol=1e-9)
+        assert np.all(np.round(halvings) >= 1)
+
     def test_without_need_it_does_nothing(self):
         result = pg.train(layers(), three_blobs(30), epochs=3, learning_rate=1e-4)
         assert result.history.shortened.sum() == 0
@@ -944,6 +969,24 @@ class TestOptimizers:
         np.testing.assert_allclose([stairs.factor(p) for p in (0, 0.4, 0.7, 1)], [1, 0.3, 0.09, 0.09])
         assert [pg.Plan(schedule="cosine").schedule.factor(p) for p in (0, 1)] == [1, 0]
 
+    @pytest.mark.parametrize(
+        ("make", "message"),
+        [
+            (lambda: Momentum(1.0), "'momentum' parameter of Momentum"),
+            (lambda: Momentum(-0.1), "'momentum' parameter of Momentum"),
+            (lambda: Adam(first=1.0), "'first' parameter of Adam"),
+            (lambda: Adam(second=1.0), "'second' parameter of Adam"),
+            (lambda: Adam(epsilon=0.0), "'epsilon' parameter of Adam"),
+            (lambda: Cosine(1.5), "'final' parameter of Cosine"),
+            (lambda: Cosine(-0.5), "'final' parameter of Cosine"),
+            (lambda: Staircase(ratio=2.0), "'ratio' parameter of Staircase"),
+            (lambda: Staircase(stairs=0), "'stairs' parameter of Staircase"),
+        ],
+    )
+    def test_settings_without_sense_are_refused(self, make, message):
+        with pytest.raises(ValueError, match=message):
+            make()
+
     def test_the_plan_of_the_paper_is_what_it_says(self):
         plan = pg.paper_plan()
         assert plan.rates == {"omega": 0.001}
@@ -1028,6 +1071,8 @@ class TestBadInput:
             pg.train("network", vowels[0])
         with pytest.raises(TypeError, match="train takes a Network or a list of them, at least one"):
             pg.train([], [])
+        with pytest.raises(TypeError, match="train takes a Network or a list of them, at least one"):
+            pg.train([network, "network"], vowels[0])
         with pytest.raises(ValueError, match="differ in size"):
             pg.train([network] * 2, [vowels[0], tiny()])
         with pytest.raises(ValueError, match="one data set for all networks or one for each"):
@@ -1145,6 +1190,20 @@ class TestWarmStarts:
         assert min(near) < 1e-9
         cold = pg.train(network, data, plan, warm_start="none", engine="batch").state
         assert not np.any(cold.progress.phases)
+
+    @pytest.mark.parametrize("engine", ["lanes", "batch"])
+    def test_every_epoch_begins_at_zero_or_only_the_first(self, engine):
+        """Led on from input to input an oscillator is turned almost once; then the first one is a whole turn on."""
+        network = pg.Network([[0, 1]], 1.0, [0.0, 0.0], inputs=[0], outputs=[1], input_mode="phase", input_scale=1.0)
+        x = 1.2 * np.arange(1.0, 6.0)[:, None]
+        plan = pg.paper_plan(epochs=2, evaluate_every=1, learning_rate=0.0, objective=pg.PhaseTargets(),
+                             shuffle=InOrder())  # fmt: skip
+        losses = [
+            pg.train(network, (x, 0 * x), plan, warm_start=start, engine=engine).history.train_loss[0, 1:]
+            for start in ("epoch", "run")
+        ]
+        known = np.mean(0.5 * x**2), np.mean(0.5 * (x + 2 * np.pi) ** 2)
+        np.testing.assert_allclose(losses, [[known[0], known[0]], known], rtol=1e-9)
 
 
 class TestValidationPart:
