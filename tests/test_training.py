@@ -12,7 +12,10 @@ import pytest
 
 import phasegrad as pg
 from phasegrad.benchmarks import PlainTraining
+from phasegrad.dynamics import build_system
+from phasegrad.gradients import MeanGradient
 from phasegrad.objectives import CLASS_OBJECTIVES
+from phasegrad.solvers import Products
 from phasegrad.studies import published
 from phasegrad.studies.arms import SpotChecks, leaked
 from phasegrad.training import Adam, Constant, Cosine, Momentum, Staircase, prepare
@@ -307,6 +310,24 @@ class TestGradients:
         slope = (strength - fit.network.coupling[0]) / rate
         assert slope == pytest.approx((above - below) / (2 * step), rel=1e-7)
 
+    def test_a_sample_whose_linear_system_was_not_solved_has_no_part(self, monkeypatch):
+        """Each is judged by what is left of its own right-hand side, however large that of its neighbour is."""
+        network, x = layers(), np.array([[0.3, -0.2], [0.1, 0.5]])
+        phases, (system, _) = pg.find_equilibrium(network, x).phases, build_system(network, x)
+        nodes, solve = np.array(network.outputs), Products.solve
+        target = phases[:, nodes] + np.array([[1.0], [1e-9]])
+        mean = MeanGradient(system, phases, pg.PhaseTargets(), nodes, target, limits=np.full(2, 1e-9),
+                            products=Products.of(system))  # fmt: skip
+
+        def spoilt(self, *given):
+            solution, found = solve(self, *given)
+            return solution * np.array([[1.0], [0.9]]), found
+
+        for solver, expected in ((solve, [True, True]), (spoilt, [True, False])):
+            monkeypatch.setattr(Products, "solve", solver)
+            options = {"method": "adjoint", "beta": 0.1, "frequencies": "raw"}
+            assert mean.take(np.full((1, 2), 0.5), ["coupling"], **options)[1].tolist() == expected
+
     def test_differences_by_what_does_not_learn_cost_no_sample(self):
         """Turning a frequency breaks the weak edge; a network that learns the strong one must not notice."""
         network = pg.Network([[0, 1], [1, 2]], [2.0, 0.100006], [0.0, 0.1, 0.2], inputs=(0,), outputs=(2,))
@@ -471,6 +492,12 @@ class TestHistory:
             assert result.history.common_phase[r, 0] == pytest.approx(phases.mean(), abs=1e-11)
         assert "3 networks, 7 epochs" in str(result)
         assert "shuffled by seeds 0 to 2" in str(result)
+
+    def test_a_test_part_that_not_all_networks_have_is_not_scored(self, paper_networks):
+        x, y = tiny().x_train, tiny().y_train
+        history = pg.train(paper_networks[:2], [(x, y, x, y), (x, y)], pg.paper_plan(epochs=0)).history
+        assert np.all(np.isnan(history.test_loss))
+        assert np.all(np.isfinite(history.train_loss))
 
     def test_zero_epochs_return_the_untrained_evaluation(self, paper_networks, vowels):
         result = pg.train(paper_networks[0], vowels[0], pg.paper_plan(epochs=0))
