@@ -270,6 +270,15 @@ def test_the_products_of_the_linear_system_and_their_sizes_are_those_of_the_lapl
     np.testing.assert_allclose(size, np.abs(vector) @ np.abs(matrix), atol=1e-13)
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_a_parameter_that_the_cost_does_not_feel_is_worth_no_warning(method):
+    """A clamped oscillator stands between the output and the field: what is left of that gradient is rounding."""
+    network = pg.Network([[0, 1], [0, 2]], [1.0, 1.3], [0.0, 0.1, 0.2], inputs=[0], input_mode="phase", outputs=[1],
+                         field_strength=[0.0, 0.0, 50.0], field_phase=[0.0, 0.0, 0.4])  # fmt: skip
+    gradient = method(network, pg.find_equilibrium(network, [0.3]), TARGETS, [0.1], wrt="field_phase")
+    assert np.max(np.abs(gradient.field_phase) + gradient.error["field_phase"]) < 1e-13
+
+
 class _Idle:
     """A solver that leaves the phases where they are and calls them settled."""
 
