@@ -12,6 +12,8 @@ from exact_gradients import exact_gradient
 from random_networks import INTERACTIONS, connected_edges
 
 import phasegrad as pg
+from phasegrad.gradients._exact import _transposed_product
+from phasegrad.gradients._question import ask
 
 TARGETS = pg.PhaseTargets()
 METHODS = (pg.adjoint, pg.two_phase, pg.centred, pg.holomorphic, pg.finite_difference, pg.autograd)
@@ -212,6 +214,17 @@ def test_a_step_that_was_given_is_taken_and_its_error_stated():
     assert 0.01 < abs(gradient.omega[1] / slope - 1) < gradient.relative_error("omega")
 
 
+def test_the_error_of_a_long_step_is_stated_half_as_large_again_as_it_is():
+    """Half the step tells the error of a smooth cost; half of that more is left for what it does not tell."""
+    network = pg.random_network(8, seed=3)
+    question = (network, pg.find_equilibrium(network), TARGETS, [-0.2, 0.2])
+    rough, exact = (method(*question, wrt="omega", **options)
+                    for method, options in ((pg.finite_difference, {"step": 0.01}), (pg.adjoint, {})))  # fmt: skip
+    moving = list(network.free)
+    off = np.abs(rough.omega - exact.omega)[moving]
+    np.testing.assert_allclose(rough.error["omega"][moving], 1.5 * off, rtol=1e-3)
+
+
 def test_an_equilibrium_settled_loosely_has_a_gradient_that_says_so():
     network = pg.random_network(10, seed=2)
     tight = pg.find_equilibrium(network)
@@ -219,6 +232,51 @@ def test_an_equilibrium_settled_loosely_has_a_gradient_that_says_so():
     exact, rough = (pg.adjoint(network, each, TARGETS, [-0.2, 0.2]) for each in (tight, loose))
     off = np.max(np.abs(rough.omega - exact.omega))
     assert 1e-12 < off <= np.max(rough.error["omega"]) < 1e3 * off
+
+
+def test_a_state_that_the_force_left_on_it_would_carry_far_away_has_no_error_that_is_known():
+    """Two oscillators so close to a quarter of a turn that what was left of the force is a step of half a radian."""
+    gap, left = 1e-7, 8e-8
+    frequency = np.cos(gap) - left
+    network = pg.Network([[0, 1]], 1.0, [-frequency, frequency], outputs=[1])
+    loose = pg.find_equilibrium(network, start=[0.0, np.pi / 2 - gap], solver=_Idle())
+    assert loose.stable
+    with pytest.warns(pg.GradientWarning, match="more than ten times the size"):
+        gradient = pg.adjoint(network, loose, TARGETS, [0.3])
+    assert np.all(gradient.error["omega"] == np.inf)
+
+
+@pytest.mark.parametrize("method", [pg.adjoint, pg.holomorphic, pg.finite_difference])
+def test_phases_many_turns_away_cost_digits_that_the_error_tells(method):
+    """The angle to a field is rounded as the phase is: after a hundred thousand turns in the tenth decimal."""
+    network = pg.Network([[0, 1]], 1.0, [0.1, 0.3], field_strength=[1.0, 2.0], field_phase=[0.2, -0.1], outputs=[1])
+    equilibrium = pg.find_equilibrium(network, start=2e5 * np.pi * np.ones(2))
+    target = equilibrium.phases[[1]] + 0.1
+    truth = exact_gradient(network, equilibrium.phases, None, target, raw=False)["omega"]
+    gradient = method(network, equilibrium, TARGETS, target)
+    off = np.abs(gradient.omega - truth)
+    assert np.all((off > 1e-13) & (off <= gradient.error["omega"]))
+
+
+def test_the_products_of_the_linear_system_and_their_sizes_are_those_of_the_laplacian():
+    """No weight is negative here, so that a size is a product too, of positive numbers."""
+    nodes = np.arange(6.0)
+    network = pg.random_network(6, seed=1).replace(field_strength=0.1 + nodes, field_phase=0.1 * nodes)
+    equilibrium = pg.find_equilibrium(network)
+    question = ask("adjoint", network, equilibrium, TARGETS, [0.1, 0.2], "omega", "relative")
+    matrix, vector = pg.laplacian(network, equilibrium.phases), np.cos(3 * nodes)[None]
+    product, size = _transposed_product(question, question.phases, vector)
+    np.testing.assert_allclose(product, vector @ matrix, atol=1e-13)
+    np.testing.assert_allclose(size, np.abs(vector) @ np.abs(matrix), atol=1e-13)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_parameter_that_the_cost_does_not_feel_is_worth_no_warning(method):
+    """A clamped oscillator stands between the output and the field: what is left of that gradient is rounding."""
+    network = pg.Network([[0, 1], [0, 2]], [1.0, 1.3], [0.0, 0.1, 0.2], inputs=[0], input_mode="phase", outputs=[1],
+                         field_strength=[0.0, 0.0, 50.0], field_phase=[0.0, 0.0, 0.4])  # fmt: skip
+    gradient = method(network, pg.find_equilibrium(network, [0.3]), TARGETS, [0.1], wrt="field_phase")
+    assert np.max(np.abs(gradient.field_phase) + gradient.error["field_phase"]) < 1e-13
 
 
 class _Idle:

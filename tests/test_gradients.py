@@ -48,6 +48,33 @@ def test_two_oscillators_in_closed_form():
     assert centred.cost == pytest.approx(0.5 * error**2, abs=1e-15)
 
 
+@pytest.mark.parametrize("method", ALL.values(), ids=ALL.keys())
+def test_at_the_minimum_of_the_cost_the_gradient_is_zero_and_so_is_its_relative_error(method):
+    """Without frequencies and at its targets nothing pulls, and no digit is lost."""
+    network = pg.Network([[0, 1], [1, 2]], 1.0, np.zeros(3), outputs=[2])
+    gradient = method(network, pg.find_equilibrium(network), TARGETS, [0.0])
+    assert np.all(gradient.omega == 0)
+    assert gradient.relative_error("omega") == 0
+
+
+@pytest.mark.parametrize("method", ALL.values(), ids=ALL.keys())
+def test_one_oscillator_in_a_field_needs_no_edges(method):
+    """sin(theta) = w / h: differentiate by hand."""
+    network = pg.Network(np.zeros((0, 2), dtype=int), [], [0.3], field_strength=[1.5], outputs=[0])
+    theta = math.asin(0.2)
+    gradient = method(network, pg.find_equilibrium(network), TARGETS, [0.1], wrt=("omega", "coupling"))
+    assert gradient.omega[0] == pytest.approx((theta - 0.1) / (1.5 * math.cos(theta)), rel=2e-3)
+    assert gradient.coupling.shape == (0,)
+
+
+def test_an_oscillator_that_stands_still_does_not_stop_the_second_implementation():
+    """The one that hangs alone on the reference is where Newton begins; the others are two decimals away."""
+    network = pg.Network([[0, 1], [1, 2], [1, 3]], 1.0, [-0.4, 0.0, 0.4, 0.0], outputs=[2], reference=1)
+    question = (network, pg.find_equilibrium(network), TARGETS, [0.1])
+    gradient = pg.autograd(*question)
+    np.testing.assert_allclose(gradient.omega, pg.adjoint(*question).omega, atol=1e-13)
+
+
 @settings(max_examples=15)
 @given(
     networks(kinds=RECIPROCAL, max_size=8),
@@ -237,6 +264,16 @@ class TestBeta:
                 nudged = method(*question, beta=beta).omega
             assert relative_error(nudged, pg.adjoint(*question).omega) <= 1.5 * error
 
+    def test_a_thousandth_is_the_error_that_is_allowed_if_none_is_given(self):
+        question = settled(_path(30))
+        assert pg.suggest_beta(*question) == pg.suggest_beta(*question, error=1e-3, method="two_phase")
+
+    def test_a_gradient_says_which_nudge_it_was_made_with(self):
+        question = settled(_path(5))
+        assert pg.centred(*question, beta=0.002).beta == 0.002
+        assert pg.two_phase(*question).beta == pytest.approx(pg.suggest_beta(*question, error=5e-4))
+        assert pg.adjoint(*question).beta is None
+
     def test_left_out_the_nudge_is_chosen_well(self):
         for network in (_path(40), make_network(10, 0), pg.layered(2, 5, 2).replace(inputs=())):
             question = settled(network)
@@ -296,6 +333,8 @@ class TestTable:
         assert math.isnan(cosine(np.zeros(2), b[:2]))
         tiny = 1e-9
         assert 1 - cosine(np.array([1.0, 0.0]), np.array([1.0, tiny])) == pytest.approx(tiny**2 / 2, abs=1e-16)
+        single = np.array([[3.0, 4.0], [3.0, 4.001]], dtype=np.float32)
+        assert cosine(*single) == cosine(*single.astype(float))
 
 
 class TestBadInput:

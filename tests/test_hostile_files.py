@@ -227,6 +227,7 @@ class TestStates:
             (lambda s: {"epoch": -1}, "'epoch' parameter of a state must be a whole number"),
             (lambda s: {"streams": ({"bit_generator": "MT19937"},)}, "in no state that there is"),
             (lambda s: {"best": (s.best[0] * np.nan, s.best[1])}, "its lowest cost is no number"),
+            (lambda s: {"best": (np.zeros(2), s.best[1])}, "its lowest cost is no number"),
             (lambda s: {"origin": 3}, "does not say what it belongs to"),
         ],
     )

@@ -12,10 +12,13 @@ import pytest
 
 import phasegrad as pg
 from phasegrad.benchmarks import PlainTraining
+from phasegrad.dynamics import build_system
+from phasegrad.gradients import MeanGradient
 from phasegrad.objectives import CLASS_OBJECTIVES
+from phasegrad.solvers import Products
 from phasegrad.studies import published
 from phasegrad.studies.arms import SpotChecks, leaked
-from phasegrad.training import Adam, Constant, Cosine, Momentum, Staircase
+from phasegrad.training import Adam, Constant, Cosine, Momentum, Staircase, prepare
 from phasegrad.training._samples import Samples, validation_rows
 
 SEEDS = 100
@@ -52,6 +55,13 @@ def three_blobs(count: int = 60, seed: int = 0):
 def layers(objective=None, seed=1, **options) -> pg.Network:
     rest = pg.CosineCrossEntropy.undecided if objective is None else objective.undecided
     return pg.signed_layers(2, 6, 3, rest=rest, seed=seed, **options)
+
+
+class InOrder(pg.training.Shuffle):
+    """The samples as they come."""
+
+    def order(self, stream, size, epoch):
+        return np.arange(size)
 
 
 def spot_checked(plan: pg.Plan) -> pg.Plan:
@@ -185,6 +195,14 @@ class TestAgainstSlowerWays:
             assert np.abs(fast.network.parameters[name] - network.parameters[name]).max() > 1e-4, name
         np.testing.assert_allclose(fast.history.test_loss, slow.history.test_loss, atol=1e-8)
 
+    def test_fields_that_begin_at_zero_train_in_lanes_too(self):
+        network = pg.signed_layers(2, 4, 2, seed=5)
+        network = network.replace(field_strength=np.where(np.arange(8) < 4, 0.0, network.field_strength))
+        plan = pg.paper_plan("field_strength", epochs=1, learning_rate=0.05, bounds={}, objective=pg.NearestTarget())
+        fast, slow = (pg.train(network, tiny(), plan, engine=engine).network for engine in ("lanes", "batch"))
+        np.testing.assert_allclose(fast.field_strength, slow.field_strength, atol=1e-7)
+        assert np.all(np.abs(fast.field_strength[2:4]) > 1e-4)
+
     def test_regression_trains_in_lanes_too(self):
         x = np.linspace(-1, 1, 15)[:, None]
         network = pg.signed_layers(1, 5, 1, gain=0.3, seed=2)
@@ -253,8 +271,73 @@ class TestAgainstSlowerWays:
         with pytest.raises(ValueError, match=r"The lanes .*Use engine='batch'"):
             pg.train(pg.layered(2, 3, 2), tiny(6), plan.replace(learn="omega", optimizer="adam"), engine="lanes")
 
+    @pytest.mark.parametrize(
+        ("changes", "words"),
+        [
+            ({"weight_decay": 0.1}, "no weight decay"),
+            ({"input_noise": 0.1}, "no weight decay, input noise"),
+            ({"lock_floor": 1e-6}, "input noise, lock guard"),
+            ({"validation_fraction": 0.2, "patience": 1}, "lock guard or patience"),
+            ({"batch_size": 2, "warm_start": "none"}, "sample by sample"),
+            ({"optimizer": "momentum"}, "by plain descent"),
+        ],
+    )
+    def test_plans_that_are_not_for_the_lanes_are_refused_by_them(self, changes, words):
+        plan = pg.paper_plan("coupling", epochs=1, **changes)
+        with pytest.raises(ValueError, match=rf"The lanes .*{words}"):
+            pg.train(pg.layered(2, 3, 2), tiny(6), plan, engine="lanes")
+
+    def test_the_lanes_are_for_at_most_64_oscillators_that_move(self):
+        """Of a layered network all but the reference move."""
+        plan = pg.paper_plan("coupling", epochs=0)
+        largest, larger = (pg.layered(2, hidden, 2) for hidden in (61, 62))
+        assert [network.free.size for network in (largest, larger)] == [64, 65]
+        assert prepare(largest, tiny(6), plan, engine="lanes").groups
+        with pytest.raises(ValueError, match="at most 64 oscillators"):
+            prepare(larger, tiny(6), plan, engine="lanes")
+
 
 class TestGradients:
+    @pytest.mark.parametrize("engine", ["lanes", "batch"])
+    def test_differences_have_the_step_that_the_plan_says(self, engine):
+        """The step is a hundredth of the coupling: half or twice of it would show in the fourth digit."""
+        strength, frequency, step, rate = 1e-3, 1e-3, 1e-5, 1e-10
+        network = pg.Network([[0, 1]], strength, [0.0, frequency], inputs=(0,), outputs=(1,))
+        plan = pg.paper_plan({"coupling": rate}, gradient="finite_difference", objective=pg.PhaseTargets(),
+                             clip=None, bounds=(), epochs=1)  # fmt: skip
+        fit = pg.train(network, ([[0.0]], [[0.1]]), plan, engine=engine)
+        above, below = (0.5 * (np.arcsin(frequency / 2 / (strength + h)) - 0.1) ** 2 for h in (step, -step))
+        slope = (strength - fit.network.coupling[0]) / rate
+        assert slope == pytest.approx((above - below) / (2 * step), rel=1e-7)
+
+    def test_a_sample_whose_linear_system_was_not_solved_has_no_part(self, monkeypatch):
+        """Each is judged by what is left of its own right-hand side, however large that of its neighbour is."""
+        network, x = layers(), np.array([[0.3, -0.2], [0.1, 0.5]])
+        phases, (system, _) = pg.find_equilibrium(network, x).phases, build_system(network, x)
+        nodes, solve = np.array(network.outputs), Products.solve
+        target = phases[:, nodes] + np.array([[1.0], [1e-9]])
+        mean = MeanGradient(system, phases, pg.PhaseTargets(), nodes, target, limits=np.full(2, 1e-9),
+                            products=Products.of(system))  # fmt: skip
+
+        def spoilt(self, *given):
+            solution, found = solve(self, *given)
+            return solution * np.array([[1.0], [0.9]]), found
+
+        for solver, expected in ((solve, [True, True]), (spoilt, [True, False])):
+            monkeypatch.setattr(Products, "solve", solver)
+            options = {"method": "adjoint", "beta": 0.1, "frequencies": "raw"}
+            assert mean.take(np.full((1, 2), 0.5), ["coupling"], **options)[1].tolist() == expected
+
+    def test_differences_by_what_does_not_learn_cost_no_sample(self):
+        """Turning a frequency breaks the weak edge; a network that learns the strong one must not notice."""
+        network = pg.Network([[0, 1], [1, 2]], [2.0, 0.100006], [0.0, 0.1, 0.2], inputs=(0,), outputs=(2,))
+        plan = pg.paper_plan("coupling", gradient="finite_difference", objective=pg.PhaseTargets(), frequencies="raw",
+                             epochs=1)  # fmt: skip
+        mask = {"coupling": [True, False]}
+        fit = pg.train(network, ([[0.0]], [[0.0]]), plan, mask=mask, engine="lanes")
+        assert fit.history.skipped[0, -1] == 0
+        assert fit.network.coupling[0] != network.coupling[0]
+
     """The mean gradient that training descends along, read off one plain step of size 1."""
 
     NETWORKS = {
@@ -410,6 +493,12 @@ class TestHistory:
         assert "3 networks, 7 epochs" in str(result)
         assert "shuffled by seeds 0 to 2" in str(result)
 
+    def test_a_test_part_that_not_all_networks_have_is_not_scored(self, paper_networks):
+        x, y = tiny().x_train, tiny().y_train
+        history = pg.train(paper_networks[:2], [(x, y, x, y), (x, y)], pg.paper_plan(epochs=0)).history
+        assert np.all(np.isnan(history.test_loss))
+        assert np.all(np.isfinite(history.train_loss))
+
     def test_zero_epochs_return_the_untrained_evaluation(self, paper_networks, vowels):
         result = pg.train(paper_networks[0], vowels[0], pg.paper_plan(epochs=0))
         assert result.history.epoch.tolist() == [0]
@@ -444,6 +533,14 @@ class TestHistory:
         with pytest.raises(AttributeError, match="record='gradient_cosine'"):
             pg.train(network, vowels[0], plan, epochs=0).history.gradient_cosine  # noqa: B018
 
+    def test_samples_without_a_stable_state_are_no_class_of_their_own(self):
+        network, (x, y) = pg.layered(2, 5, 2, seed=0), (np.array([[0.5, 0.2], [0.1, 0.4], [-0.5, 0.3]]), [0, 1, 1])
+        plan = pg.paper_plan(epochs=0, record="class_separation")
+        near = pg.find_equilibrium(network, x).phases[:, list(network.outputs)]
+        known = np.linalg.norm(near[0] - near[1:].mean(axis=0))
+        far = np.vstack([x, [[40.0, 0.0]]])
+        assert pg.train(network, (far, [*y, 0]), plan).history.class_separation[0, 0] == pytest.approx(known, abs=1e-9)
+
     @pytest.mark.parametrize("method", ["two_phase", "centred", "finite_difference", "adjoint"])
     def test_the_gradient_it_follows_is_the_one_that_learns(self, method, vowels):
         network, beta = pg.layered(2, 5, 2, seed=0), 0.5
@@ -470,6 +567,8 @@ class TestHistory:
         scores = learnt.history.test_accuracy[0]
         assert len({scores[0], scores[1], scores[-1]}) == 3
         assert f"{scores[0]:.1%} untrained, {scores[-1]:.1%} trained" in str(learnt)
+        two = pg.train(paper_networks[:2], vowels[0], pg.paper_plan(epochs=0), seed=4)
+        assert str(two).endswith("; shuffled by seeds 4 to 5")
         seeds = [5, 1, 2, 3, 4, 9, 8, 7, 6]
         many = pg.train(paper_networks[:9], vowels[0], pg.paper_plan(epochs=0), seed=seeds)
         assert str(many).endswith("; shuffled by seeds 5, 1, 2, 3, 4, 9, 8, 7")
@@ -679,6 +778,16 @@ class TestLockGuard:
         assert result.network == self.network()
         assert result.history.shortened.sum() == result.history.updates.sum() == 1
 
+    def test_a_step_that_is_shortened_is_halved(self):
+        x, y = np.array([[0.1], [-0.1]]), np.array([0, 1])
+        options = {"objective": pg.NearestTarget(3.0), "learn": ("omega",), "epochs": 1, "batch_size": 2}
+        options |= {"optimizer": "sgd", "learning_rate": 10.0, "schedule": "constant"}
+        guarded, whole = (pg.train(self.network(), (x, y), lock_floor=floor, **options) for floor in (0.05, None))
+        taken, asked = (each.network.omega[2:] - self.network().omega[2:] for each in (guarded, whole))
+        halvings = np.log2(asked / taken)
+        np.testing.assert_allclose(halvings, np.round(halvings), atol=1e-9)
+        assert np.all(np.round(halvings) >= 1)
+
     def test_without_need_it_does_nothing(self):
         result = pg.train(layers(), three_blobs(30), epochs=3, learning_rate=1e-4)
         assert result.history.shortened.sum() == 0
@@ -707,8 +816,10 @@ class TestFailures:
     def test_samples_whose_nudges_fail_are_skipped_but_not_lost_to_the_mean_loss(self, paper_networks, vowels, engine):
         """Pushed away as hard as this no output has a stable state; free states and so the loss are as they were."""
         plan = pg.paper_plan(epochs=1, gradient="centred", beta=60.0, objective=pg.NearestTarget())
-        with pytest.warns(pg.TrainingWarning, match="100% of the training samples had no part in an update: they had"):
+        idle = "100% of the training samples had no part in an update: they had"
+        with pytest.warns(pg.TrainingWarning, match=idle) as said:
             history = pg.train(paper_networks[0], vowels[0], plan, engine=engine).history
+        assert [warning.filename for warning in said] == [__file__]
         assert history.skipped[0, 1] == len(vowels[0].x_train)
         assert history.train_unsettled[0, 1] == history.updates[0, 1] == 0
         np.testing.assert_allclose(history.train_loss[0, 1], history.train_loss[0, 0], rtol=1e-9)
@@ -881,6 +992,33 @@ class TestOptimizers:
         assert [Constant().factor(p) for p in (0, 0.5, 1)] == [1, 1, 1]
         np.testing.assert_allclose([Cosine(0.1).factor(p) for p in (0, 0.5, 1)], [1, 0.55, 0.1])
         np.testing.assert_allclose([Staircase(0.5, 2).factor(p) for p in (0, 0.49, 0.5, 1)], [1, 1, 0.5, 0.5])
+        stairs = pg.Plan(schedule="staircase").schedule
+        np.testing.assert_allclose([stairs.factor(p) for p in (0, 0.4, 0.7, 1)], [1, 0.3, 0.09, 0.09])
+        assert [pg.Plan(schedule="cosine").schedule.factor(p) for p in (0, 1)] == [1, 0]
+
+    @pytest.mark.parametrize(
+        ("make", "message"),
+        [
+            (lambda: Momentum(-0.1), "'momentum' parameter of Momentum"),
+            (lambda: Adam(epsilon=0.0), "'epsilon' parameter of Adam"),
+            (lambda: Cosine(1.5), "'final' parameter of Cosine"),
+            (lambda: Cosine(-0.5), "'final' parameter of Cosine"),
+            (lambda: Staircase(ratio=2.0), "'ratio' parameter of Staircase"),
+            (lambda: Staircase(stairs=0), "'stairs' parameter of Staircase"),
+        ],
+    )
+    def test_settings_without_sense_are_refused(self, make, message):
+        with pytest.raises(ValueError, match=message):
+            make()
+
+    def test_the_plan_of_the_paper_is_what_it_says(self):
+        plan = pg.paper_plan()
+        assert plan.rates == {"omega": 0.001}
+        assert (plan.epochs, plan.evaluate_every, plan.batch_size, plan.warm_start) == (200, 20, 1, "epoch")
+        assert (plan.gradient, plan.beta, plan.frequencies, plan.clip) == ("two_phase", 0.1, "relative", 2.0)
+        assert (plan.optimizer, plan.schedule, plan.lock_floor) == (Momentum(0.0), Constant(), None)
+        assert plan.limits == {"omega": (-3.0, 3.0), "coupling": (0.01, 8.0)}
+        assert plan.objective == pg.PaperPair()
 
 
 class TestBadInput:
@@ -957,6 +1095,8 @@ class TestBadInput:
             pg.train("network", vowels[0])
         with pytest.raises(TypeError, match="train takes a Network or a list of them, at least one"):
             pg.train([], [])
+        with pytest.raises(TypeError, match="train takes a Network or a list of them, at least one"):
+            pg.train([network, "network"], vowels[0])
         with pytest.raises(ValueError, match="differ in size"):
             pg.train([network] * 2, [vowels[0], tiny()])
         with pytest.raises(ValueError, match="one data set for all networks or one for each"):
@@ -1074,6 +1214,20 @@ class TestWarmStarts:
         assert min(near) < 1e-9
         cold = pg.train(network, data, plan, warm_start="none", engine="batch").state
         assert not np.any(cold.progress.phases)
+
+    @pytest.mark.parametrize("engine", ["lanes", "batch"])
+    def test_every_epoch_begins_at_zero_or_only_the_first(self, engine):
+        """Led on from input to input an oscillator is turned almost once; then the first one is a whole turn on."""
+        network = pg.Network([[0, 1]], 1.0, [0.0, 0.0], inputs=[0], outputs=[1], input_mode="phase", input_scale=1.0)
+        x = 1.2 * np.arange(1.0, 6.0)[:, None]
+        plan = pg.paper_plan(epochs=2, evaluate_every=1, learning_rate=0.0, objective=pg.PhaseTargets(),
+                             shuffle=InOrder())  # fmt: skip
+        losses = [
+            pg.train(network, (x, 0 * x), plan, warm_start=start, engine=engine).history.train_loss[0, 1:]
+            for start in ("epoch", "run")
+        ]
+        known = np.mean(0.5 * x**2), np.mean(0.5 * (x + 2 * np.pi) ** 2)
+        np.testing.assert_allclose(losses, [[known[0], known[0]], known], rtol=1e-9)
 
 
 class TestValidationPart:

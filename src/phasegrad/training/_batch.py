@@ -145,10 +145,8 @@ class _Group:
         at_once = 1 if chained else max(1, _SCORED_AT_ONCE // self.rows.size)
         phases = np.zeros((self.rows.size, self.network.size))
         for first in range(0, count, at_once):
-            rows = np.broadcast_to(
-                np.arange(first, min(first + at_once, count)), (self.rows.size, 0 + min(at_once, count - first))
-            )
-            some = self._samples(samples, rows)
+            numbers = np.arange(first, min(first + at_once, count))
+            some = self._samples(samples, np.broadcast_to(numbers, (self.rows.size, numbers.size)))
             settled = self._settle(some.inputs, phases if chained else None, training=False)
             if chained:
                 phases = np.where(settled.settled[:, None], settled.phases, 0.0)

@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -83,7 +83,7 @@ class History:
     learning_rate: FloatArray
     separation: FloatArray
     common_phase: FloatArray
-    records: Mapping[str, FloatArray] = field(default_factory=dict)
+    records: Mapping[str, FloatArray]
 
     @classmethod
     def of(cls, rows: Sequence[Mapping[str, Any]]) -> History:
