@@ -130,6 +130,7 @@ def campaign_on(toy: Path) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_the_tool_finds_what_the_tests_miss(toy):
     before = {name: (toy / name).read_bytes() for name in trees.files_of(toy)}
     assert f"{len(changes_of('toy.py', TOY))} changes, 2 of them judged before." in campaign_on(toy)
