@@ -178,6 +178,17 @@ def test_signals_are_as_before_when_a_command_is_over(here):
     assert ([signal.getsignal(number) for number in STOPS], sys.unraisablehook) == before
 
 
+@pytest.mark.parametrize("number", STOPS)
+def test_a_signal_after_the_end_changes_no_status(number):
+    """It comes while the interpreter ends, just after the command."""
+    code = (
+        "import atexit, os, sys; import phasegrad.cli as cli; sys.argv = ['phasegrad', '--version'];"
+        f"atexit.register(os.kill, os.getpid(), {int(number)}); cli.main()"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 def test_what_is_ignored_stays_ignored(here):
     """As by nohup."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)

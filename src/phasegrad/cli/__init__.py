@@ -17,7 +17,7 @@ import phasegrad
 from phasegrad._files import printable
 from phasegrad.cli.checking import bench, draw, grid, verify
 from phasegrad.cli.reproducing import reproduce, studies
-from phasegrad.cli.signals import STOPPED, Stops, heeding_signals
+from phasegrad.cli.signals import STOPPED, Stops, heeding_signals, leave_in_peace
 from phasegrad.cli.training import predict, train
 from phasegrad.cli.words import check_words, with_words_of
 
@@ -90,6 +90,7 @@ def main() -> None:
     status: int | str | None = STOPPED
     with heeding_signals() as stops, suppress(KeyboardInterrupt):
         status = _status(stops)
+    leave_in_peace()
     sys.exit(stops.status if status == STOPPED else status)
 
 
