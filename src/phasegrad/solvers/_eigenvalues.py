@@ -7,23 +7,18 @@ else by what is known anyway.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, lobpcg
 
 from phasegrad._validation import FloatArray
-from phasegrad.solvers._forms import FACTORED_MESH, FEW_NEIGHBOURS, QUICKLY, Evidence, Factors, Form
+from phasegrad.solvers._forms import Evidence, Factors, Form, Precondition
 from phasegrad.solvers._krylov import conjugate_gradients, solve_accurately
-from phasegrad.solvers._preconditioning import Preconditioner
 from phasegrad.solvers._process import unwarned
 
 _BLOCK, _ITERATIONS = 4, 40
 _STEPS, _SLACKS = 12, (1e-3, 0.1)
 _EPS = float(np.finfo(float).eps)
-
-Precondition = Callable[[sparse.csr_array], Preconditioner]
 
 
 def smallest_eigenvalue(
@@ -32,8 +27,7 @@ def smallest_eigenvalue(
     """Return a number that the smallest eigenvalue does not exceed, and by how much it is smaller at most."""
     if form.size == 0:
         return np.inf, 0.0
-    few = 2 * form.first.size <= FEW_NEIGHBOURS * form.size
-    if few and form.size <= (FACTORED_MESH if mesh else QUICKLY):
+    if form.factors_quickly(mesh=mesh):
         vector, lower = _sliced(form, evidence, precondition)
     else:
         vector = _iterated(form, evidence, precondition)

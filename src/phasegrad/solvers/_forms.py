@@ -49,6 +49,9 @@ _MARGIN, _TRIES = 1e-12, 3
 _ACCURATELY = 1e-10
 
 
+Precondition = Callable[[sparse.csr_array], Preconditioner]
+
+
 class Evidence(NamedTuple):
     """What was found out about a form: whether it is proved positive definite, else a vector that speaks against it."""
 
@@ -176,7 +179,15 @@ class Form:
         rounding = 64 * _EPS * sum(float(np.sum(np.abs(each))) for each in terms)
         return (total + rounding) / square + self.lift
 
-    def examine(self, precondition: Callable[[sparse.csr_array], Preconditioner], *, mesh: bool) -> Evidence:
+    def factors_quickly(self, *, mesh: bool) -> bool:
+        """Return whether a factorisation is quicker than a few solves."""
+        return self._has_few_neighbours and self.size <= (FACTORED_MESH if mesh else QUICKLY)
+
+    @property
+    def _has_few_neighbours(self) -> bool:
+        return 2 * self.first.size <= FEW_NEIGHBOURS * self.size
+
+    def examine(self, precondition: Precondition, *, mesh: bool) -> Evidence:
         """Return what can be proved; ``precondition`` makes an approximate inverse of P."""
         count = self.bent_edges.size + self.bent_nodes.size
         loose = self._loose_part()
@@ -184,13 +195,13 @@ class Form:
             return Evidence(False, loose)
         if count == 0 and self.lift >= 0:
             return Evidence(True)
-        work = count * (self.size + self.first.size)
-        solvable = count <= COMPLIANCE_MOST and work <= COMPLIANCE_WORK
-        few = 2 * self.first.size <= FEW_NEIGHBOURS * self.size
-        if few and self.size <= (FACTORED_MESH if mesh else FACTORED if not solvable else QUICKLY):
+        if self.factors_quickly(mesh=mesh):
             return self._by_factors()
-        if solvable:
+        work = count * (self.size + self.first.size)
+        if count <= COMPLIANCE_MOST and work <= COMPLIANCE_WORK:
             return self._by_compliance(precondition(self.positive))
+        if self._has_few_neighbours and self.size <= FACTORED:
+            return self._by_factors()
         if self.size <= DENSELY:
             matrix = self.lower.toarray()[None]
             return Evidence(bool(is_positive_definite(matrix, 16 * self.size * _EPS * self.norm)[0]))
@@ -293,10 +304,13 @@ class Form:
         return np.asarray(sum(ends) + ground)
 
     def _matrix(self, weight: FloatArray, ground: FloatArray) -> sparse.csr_array:
+        """Return the matrix of weights and ground, its diagonal lowered by what its sums may have been rounded up."""
         each = np.arange(self.size)
+        largest = self._diagonal(np.abs(weight), np.abs(ground) + abs(self.lift))
+        rounding = (self._diagonal(np.ones_like(weight), 0.0) + 4) * _EPS * largest
         row = np.concatenate([self.first, self.second, each])
         column = np.concatenate([self.second, self.first, each])
-        value = np.concatenate([-weight, -weight, self._diagonal(weight, ground)])
+        value = np.concatenate([-weight, -weight, self._diagonal(weight, ground) - rounding])
         matrix = sparse.coo_array((value, (row, column)), shape=(self.size, self.size)).tocsr()
         matrix.sort_indices()
         return matrix
@@ -312,7 +326,7 @@ def rounding_units(phases: Array) -> FloatArray:
 
 
 def _rounding(matrix: sparse.csr_array | sparse.csc_array, vector: FloatArray) -> FloatArray:
-    """Bound the rounding of A x, entry by entry, of the sums on the diagonal of A and of the products alike."""
+    """Bound the rounding of A x, entry by entry."""
     terms = int(np.max(np.diff(matrix.indptr), initial=0)) + 8
     return np.asarray(terms * _EPS * (abs(matrix) @ np.abs(vector)))
 
