@@ -1,18 +1,8 @@
 """Dynamics: the force balance of a network, with or without a nudge, for batches of phases."""
 
-from phasegrad.dynamics._system import (
-    Nudge,
-    Pull,
-    Shape,
-    System,
-    Workspace,
-    assemble,
-    build_system,
-    energy,
-    force,
-    laplacian,
-    wrapped,
-)
+from phasegrad.dynamics._building import Shape, assemble, build_system, energy, force, laplacian, wrapped
+from phasegrad.dynamics._nudges import Nudge, Pull
+from phasegrad.dynamics._system import System, Workspace
 
 __all__ = [
     "Nudge",

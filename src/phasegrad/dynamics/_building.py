@@ -1,0 +1,154 @@
+"""From a network, inputs and a nudge to the system they make; force, energy and Laplacian of given phases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from phasegrad._validation import Array, FloatArray, joint_shape, last_axis_array
+from phasegrad.dynamics._nudges import Nudge, Pull
+from phasegrad.dynamics._system import System, Workspace
+from phasegrad.graphs import refuse_dense
+from phasegrad.networks import Network
+from phasegrad.objectives import Cost
+
+Shape = tuple[int, ...]
+
+
+def assemble(
+    network: Network,
+    rows: FloatArray | None,
+    batch: int,
+    parameters: Mapping[str, Array] | None = None,
+    workspace: Workspace | None = None,
+) -> System:
+    """Return the system of a batch of inputs (B, n_in), under the network's own or other parameters (b, width)."""
+    graph = network.graph
+    values = {name: each[None] for name, each in network.parameters.items()}
+    values.update(parameters or {})
+    held_phases = np.zeros((batch, graph.held.size))
+    scaled = None if rows is None else network.input_scale * rows
+    if scaled is not None and graph.clamped:
+        held_phases, scaled = scaled, None
+    for term in network.terms:
+        values.update(term.in_frame(graph, values, scaled))
+    return System(graph, network.terms, values, held_phases, workspace=workspace or Workspace())
+
+
+def build_system(
+    network: Network, inputs: ArrayLike | None, nudge: Nudge | None = None, workspace: Workspace | None = None
+) -> tuple[System, Shape]:
+    """Return the flat system of a batch of inputs and targets, and the batch shape they broadcast to."""
+    if not isinstance(network, Network):
+        raise TypeError(f"Expected a Network. Got {type(network).__name__}.")
+    if nudge is not None and not (isinstance(nudge, Nudge) and isinstance(nudge.objective, Cost)):
+        raise TypeError(f"The 'nudge' parameter must be a Nudge(objective, target, beta). Got {nudge!r}.")
+    data = _checked_inputs(network, inputs)
+    shape: Shape = () if data is None else data.shape[:-1]
+    target = None
+    if nudge is not None:
+        target = nudge.objective.check_target(nudge.target, network)
+        target_shape = target.shape[: target.ndim - 1]
+        shape = joint_shape(
+            shape, target_shape, ("Inputs", "targets"), "Give one target per input row, or one for all."
+        )
+    batch = int(np.prod(shape, dtype=np.int64))
+    rows = None if data is None else np.broadcast_to(data, (*shape, data.shape[-1])).reshape(batch, data.shape[-1])
+    system = assemble(network, rows, batch, workspace=workspace)
+    if nudge is not None and target is not None:
+        beta = np.asarray(nudge.beta)
+        if beta.ndim or beta.dtype.kind not in "iufc" or not np.isfinite(beta) or beta == 0:
+            raise ValueError(f"The 'beta' parameter of Nudge must be a finite number other than 0. Got {nudge.beta!r}.")
+        nodes = np.asarray(nudge.objective.nodes(network), dtype=np.int64)
+        goals = np.broadcast_to(target, (*shape, target.shape[-1])).reshape(batch, target.shape[-1])
+        system = system.replace(pull=Pull(nudge.objective, nodes, goals, np.broadcast_to(beta, (batch, 1))))
+    return system, shape
+
+
+def force(network: Network, phases: ArrayLike, inputs: ArrayLike | None = None) -> FloatArray:
+    """Return the force on every oscillator, shape (..., N), of phases (..., N).
+
+    In the frame in which an equilibrium is at rest: it turns with the mean frequency where nothing else fixes it.
+    """
+    system, rows, shape = _at_phases(network, phases, inputs, "force")
+    return system.force(rows).reshape((*shape, network.size))
+
+
+def energy(network: Network, phases: ArrayLike, inputs: ArrayLike | None = None) -> FloatArray:
+    """Return the energy, shape (...), of phases (..., N); reciprocal coupling only.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> float(pg.energy(pg.ring(4), [0, 0, 0, 0]))
+    -4.0
+    """
+    if not network.reciprocal:
+        raise ValueError(
+            "This network has no energy: its coupling is not reciprocal. Use the residual of the force instead."
+        )
+    system, rows, shape = _at_phases(network, phases, inputs, "energy")
+    return system.energy(rows).reshape(shape)
+
+
+def laplacian(network: Network, phases: ArrayLike, inputs: ArrayLike | None = None, *, compressed: bool = False) -> Any:
+    """Return the reduced Laplacian over the oscillators ``network.free`` that move.
+
+    Parameters
+    ----------
+    network : Network
+    phases : array_like, shape (..., N)
+    inputs : array_like, shape (..., n_in), optional
+    compressed : bool
+        False gives dense matrices, shape (..., n, n), up to 12,000 oscillators. True gives a `scipy.sparse.csr_array`
+        of shape (n, n), for a single sample and reciprocal coupling.
+
+    Examples
+    --------
+    >>> import numpy as np, phasegrad as pg
+    >>> pg.laplacian(pg.ring(4), np.zeros(4)).tolist()
+    [[2.0, -1.0, 0.0], [-1.0, 2.0, -1.0], [0.0, -1.0, 2.0]]
+    >>> pg.laplacian(pg.lattice(100, 100), np.zeros(10_000), compressed=True).nnz
+    49595
+    """
+    if not compressed:
+        refuse_dense(network.size, "laplacian", "Ask for laplacian(..., compressed=True) instead.")
+    system, rows, shape = _at_phases(network, phases, inputs, "laplacian")
+    if compressed:
+        if shape or not network.reciprocal:
+            raise ValueError("laplacian(compressed=True) is for a single sample and reciprocal coupling.")
+        return system.sparse_laplacian(rows)
+    size = network.free.size
+    return system.laplacian(rows).reshape((*shape, size, size))
+
+
+def wrapped(angle: Array) -> Array:
+    """Return angles in [-pi, pi)."""
+    return (angle + np.pi) % (2 * np.pi) - np.pi
+
+
+def _checked_inputs(network: Network, inputs: ArrayLike | None) -> FloatArray | None:
+    if inputs is None:
+        if network.clamps_inputs:
+            raise ValueError(
+                f"This network clamps the phases of its {len(network.inputs)} inputs: give 'inputs' with a last axis "
+                "of that length."
+            )
+        return None
+    if not network.inputs:
+        raise ValueError("Inputs were given, but this network has no input oscillators.")
+    return last_axis_array("inputs", inputs, len(network.inputs), "the network's inputs", "find_equilibrium")
+
+
+def _at_phases(
+    network: Network, phases: ArrayLike, inputs: ArrayLike | None, owner: str
+) -> tuple[System, FloatArray, Shape]:
+    array = last_axis_array("phases", phases, network.size, "one phase per oscillator", owner)
+    system, own = build_system(network, inputs, None)
+    shape = joint_shape(own, array.shape[:-1], ("Inputs", "phases"))
+    rows = np.broadcast_to(array, (*shape, network.size)).reshape(-1, network.size)
+    samples = np.broadcast_to(np.arange(system.batch).reshape(own), shape).ravel()
+    return system.take(samples), rows, shape
