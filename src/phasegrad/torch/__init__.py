@@ -1,0 +1,1 @@
+"""A layer that settles, for PyTorch. Needs PyTorch: ``pip install phasegrad[torch]``."""
