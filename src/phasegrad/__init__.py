@@ -50,6 +50,7 @@ from phasegrad.gradients import (
     suggest_beta,
     two_phase,
 )
+from phasegrad.graphs import Layout, Link
 from phasegrad.initial import multi_start_frequencies, output_frequencies, random_frequencies, spectral_frequencies
 from phasegrad.models import Model, Prediction, load_model, save_model
 from phasegrad.networks import (
@@ -117,6 +118,8 @@ __all__ = [
     "GradientWarning",
     "History",
     "Interaction",
+    "Layout",
+    "Link",
     "Model",
     "Momentum",
     "NearestTarget",

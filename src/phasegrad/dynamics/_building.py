@@ -25,14 +25,20 @@ def assemble(
     parameters: Mapping[str, Array] | None = None,
     workspace: Workspace | None = None,
 ) -> System:
-    """Return the system of a batch of inputs (B, n_in), under the network's own or other parameters (b, width)."""
-    graph = network.graph
-    values = {name: each[None] for name, each in network.parameters.items()}
-    values.update(parameters or {})
+    """Return the system of a batch of inputs (B, n_in), under the network's own or other parameters (b, width).
+
+    Values that are shared are spread here over edges and nodes: no term and no solver knows that they are.
+    """
+    graph, given = network.graph, parameters or {}
+    values = {
+        each.name: graph.sharing.spread(each.on, given.get(each.name, network.parameters[each.name][None]))
+        for term in network.terms
+        for each in term.parameters
+    }
     held_phases = np.zeros((batch, graph.held.size))
     scaled = None if rows is None else network.input_scale * rows
     if scaled is not None and graph.clamped:
-        held_phases, scaled = scaled, None
+        held_phases, scaled = network.input_phase + scaled, None
     for term in network.terms:
         values.update(term.in_frame(graph, values, scaled))
     return System(graph, network.terms, values, held_phases, workspace=workspace or Workspace())

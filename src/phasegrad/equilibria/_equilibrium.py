@@ -135,8 +135,9 @@ class Equilibrium:
         system = self.system
         if system is None or system.graph is not network.graph or system.terms != network.terms:
             return None
-        kept = [parameter.name for term in system.terms if not term.drives for parameter in term.parameters]
-        same = all(np.array_equal(system.values[name], network.parameters[name][None]) for name in kept)
+        kept = [parameter for term in system.terms if not term.drives for parameter in term.parameters]
+        spread, own = network.graph.sharing.spread, network.parameters
+        same = all(np.array_equal(system.values[p.name], spread(p.on, own[p.name])[None]) for p in kept)
         return system.workspace if same else None
 
     @property

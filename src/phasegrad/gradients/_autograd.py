@@ -43,7 +43,7 @@ def autograd(
     question = ask("autograd", network, equilibrium, objective, target, wrt, frequencies)
     refuse_dense_solve(network.graph, "autograd", reciprocal=network.reciprocal)
     names, batch = list(question.wrt), question.system.batch
-    values = {name: np.zeros((batch, network.parameters[name].size)) for name in names}
+    values = {name: np.zeros((batch, question.system.values[name].shape[1])) for name in names}
     ok = np.zeros(batch, dtype=bool)
     # On matrices this small PyTorch's threads would wait for each other most of the time.
     with _torch_threads.hold():
@@ -51,6 +51,7 @@ def autograd(
             gradients, ok[b] = _sample_gradient(question, int(b), names)
             for name in names:
                 values[name][b] = gradients[name]
+    values = question.collected(values)
     # The values are this method's own; how far off they may be, the other writing of the same formulas tells.
     exact = exact_slopes(question)
     return checked(question, question.answer(values, distances(question, values, exact), ok=ok), lambda: _ADVICE)

@@ -27,7 +27,7 @@ from phasegrad.gradients._question import Gradient, Question, ask
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost
 from phasegrad.solvers import branch_solver, on_one_blas_thread, respond
-from phasegrad.terms import Term
+from phasegrad.terms import Parameter, Term
 
 _ENTRIES_AT_ONCE = 2**22
 _EPS = float(np.finfo(float).eps)
@@ -75,16 +75,16 @@ def finite_difference(
 
 
 def difference_slopes(
-    system: System, phases: Array, cost: Cost, nodes: IntArray, target: Array, parameter: tuple[Term, str], *,
-    step: float, raw: bool,
+    system: System, phases: Array, cost: Cost, nodes: IntArray, target: Array, term: Term,
+    parameter: Parameter, *, step: float, raw: bool,
 ) -> tuple[FloatArray, BoolArray]:  # fmt: skip
     """Return the central differences of the cost by one array of parameters, (B, P), and where all states were found.
 
     ``phases`` (B, N) are the equilibria of the samples; a turned one is looked for near its own.
     """
-    batch, width = system.batch, system.values[parameter[1]].shape[1]
+    batch, width = system.batch, parameter.width(system.graph)
     rows, which = np.repeat(np.arange(batch), width), np.tile(np.arange(width), batch)
-    turns = _Turns(system, phases, cost, nodes, target, *parameter, raw)
+    turns = _Turns(system, phases, cost, nodes, target, term, parameter.name, raw)
     slopes, settled = np.zeros(rows.size), np.ones(rows.size, dtype=bool)
     for some in turns.parts(rows.size):
         found = turns.difference(rows[some], which[some], np.full(rows[some].size, step))
@@ -182,14 +182,14 @@ class _Noise:
 
 def _slopes(question: Question, name: str, step: float | None, noise: _Noise) -> tuple[Array, Array, BoolArray]:
     """Return slopes by one array of parameters and their errors, (B, width), and where all states were found, (B,)."""
-    system, term = question.system, question.network.term_of(name)[0]
+    system, (term, parameter) = question.system, question.network.term_of(name)
     turns = _Turns(
         system, question.phases, question.objective, question.nodes, question.target, term, name,
         question.frequencies == "raw",
     )  # fmt: skip
-    batch, width = system.batch, system.values[name].shape[1]
+    batch, width = system.batch, parameter.width(system.graph)
     rows, which = np.repeat(np.arange(batch), width), np.tile(np.arange(width), batch)
-    steps = np.full(rows.size, step) if step else _first_steps(system, name)[rows, which]
+    steps = np.full(rows.size, step) if step else _first_steps(question, name)[rows, which]
     best, error = np.zeros(rows.size), np.full(rows.size, np.inf)
     found, trying = np.zeros(rows.size, dtype=bool), np.arange(rows.size if question.network.graph.free.size else 0)
     for _ in range(1 if step else 1 + _TRIES):
@@ -218,9 +218,10 @@ def _factors(twice: _Twice, noisy: FloatArray, steps: FloatArray) -> FloatArray:
     return np.where(lost, _SHORTER, best)
 
 
-def _first_steps(system: System, name: str) -> FloatArray:
+def _first_steps(question: Question, name: str) -> FloatArray:
     """Return the step of every entry to begin with, (B, width)."""
-    values = np.abs(system.values[name])
+    system, own = question.system, question.network.parameters
+    values = np.abs(system.values[name] if system.graph.layout is None else own[name][None])
     forces = np.minimum(1.0, system.scales[0])[:, None]
     steps = _STEP * np.maximum(values, np.where(forces > 0, forces, 1.0))
     return np.broadcast_to(steps, (system.batch, values.shape[1]))

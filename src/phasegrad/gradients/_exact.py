@@ -74,7 +74,7 @@ def distances(question: Question, values: Mapping[str, Array], exact: Exact) -> 
 
 
 def local_products(question: Question, phases: Array, response: Array) -> dict[str, Array]:
-    """Return lambda . dF/dp for every parameter asked for, each from quantities at one node or edge."""
+    """Return lambda . dF/dp for all nodes or edges, each from quantities at one of them; see `Question.collected`."""
     graph, values = question.network.graph, question.system.values
     slopes: dict[str, Array] = {}
     for term in question.terms:
@@ -106,7 +106,8 @@ def _exact_part(question: Question) -> Exact:
     solver, free = Responses(question.system, question.phases), question.network.graph.free
     moving, regular = solver.solve(question.slope(question.phases)[:, free], transposed=True)
     response = question.system.spread(moving)
-    values = local_products(question, question.phases, response)
+    products = local_products(question, question.phases, response)
+    values = question.collected(products)
     errors = {name: np.zeros((question.system.batch, 1)) for name in question.wrt}
     force, rounding = question.system.force(question.phases)[:, free], force_rounding(question)[:, free]
     for signs in _signs(free.size)[: 1 if solver.sparse or _is_attractive(question) else 2]:
@@ -119,8 +120,11 @@ def _exact_part(question: Question) -> Exact:
             largest = np.max(change, axis=1, keepdims=True, initial=0.0)
             largest[far | ~np.isfinite(largest[:, 0])] = np.inf
             errors[name] = np.maximum(errors[name], largest)
+    # Slopes that share a parameter may cancel, their rounding does not.
+    sizes = question.collected({name: np.abs(slope) for name, slope in products.items()})
     stated = {
-        name: _SAFETY * errors[name] + 2 * _ROUNDINGS * _EPS * np.abs(question.in_units(name, values[name]))
+        name: _SAFETY * errors[name]
+        + 2 * _ROUNDINGS * _EPS * np.maximum(sizes[name], np.abs(question.in_units(name, values[name])))
         for name in question.wrt
     }
     return Exact(values, stated, regular)
@@ -136,7 +140,7 @@ def _moved(question: Question, solver: Responses, response: Array, shift: Array,
     left = slope - product
     left[:, free] += signs * _ROUNDINGS * _EPS * (size + np.abs(slope))[:, free]
     change, _ = solver.solve(left[:, free], transposed=True, accuracy=_ROUGHLY)
-    return local_products(question, phases, response + question.system.spread(change))
+    return question.collected(local_products(question, phases, response + question.system.spread(change)))
 
 
 def _transposed_product(question: Question, phases: Array, vector: Array) -> tuple[Array, Array]:
@@ -179,5 +183,5 @@ def natural_size(question: Question) -> dict[str, FloatArray]:
     solver = Responses(question.system, question.phases)
     response = question.system.spread(solver.solve(slope[:, free], transposed=True, accuracy=_ROUGHLY)[0])
     response += 1e-5 * np.max(np.abs(response), axis=1, keepdims=True, initial=0.0) * np.sign(offsets)
-    slopes = local_products(question, nearby, response)
+    slopes = question.collected(local_products(question, nearby, response))
     return {name: np.max(np.abs(slope), axis=1, initial=0.0) for name, slope in slopes.items()}

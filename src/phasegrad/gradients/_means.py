@@ -84,7 +84,8 @@ class MeanGradient:
             held = None if self.products is None else self.products.held
             states = [States(graph, phases, held) for phases in (plus, minus)]
         for term in self.system.terms:
-            if not any(parameter.name in names for parameter in term.parameters):
+            asked = [parameter for parameter in term.parameters if parameter.name in names]
+            if not asked:
                 continue
             if method == "adjoint":
                 slopes = term.summed_products(graph, values, self.phases, response, share)
@@ -93,8 +94,9 @@ class MeanGradient:
             else:
                 shift = self.system.gauged((minus - plus) / span)
                 slopes = term.summed_products(graph, values, self.phases, shift, share)
-            for name in slopes.keys() & set(names):
-                sums[name] = term.raw_slope(graph, name, slopes[name]) if frequencies == "raw" else slopes[name]
+            for parameter in asked:
+                name, total = parameter.name, graph.sharing.collect(parameter.on, slopes[parameter.name])
+                sums[name] = term.raw_slope(graph, name, total) if frequencies == "raw" else total
         return sums, used
 
     def _nudged(self, rows: IntArray, beta: float, *, both: bool) -> tuple[Array, Array, BoolArray]:
@@ -154,7 +156,7 @@ class MeanGradient:
             for parameter in term.parameters:
                 if parameter.name in names:
                     each, good = difference_slopes(
-                        part, self.phases[rows], self.cost, self.nodes, self.target[rows], (term, parameter.name),
+                        part, self.phases[rows], self.cost, self.nodes, self.target[rows], term, parameter,
                         step=1e-5, raw=raw,
                     )  # fmt: skip
                     slopes[parameter.name], found = each, found & good

@@ -289,11 +289,12 @@ def _combine(question: Question, terms: list[tuple[complex, Array]]) -> dict[str
     """Return the real part of sum of weight * dE/dp over equilibria, for every parameter asked for."""
     if not question.network.reciprocal:
         shift = np.sum([weight * phases for weight, phases in terms], axis=0)
-        return local_products(question, question.phases, -question.system.gauged(np.real(shift)))
+        shift = -question.system.gauged(np.real(shift))
+        return question.collected(local_products(question, question.phases, shift))
     graph, values = question.network.graph, question.system.values
     total: dict[str, Array] = {}
     for term in question.terms:
         slopes = [(weight, term.energy_slopes(graph, values, phases)) for weight, phases in terms]
         for name in slopes[0][1]:
             total[name] = np.real(np.sum([weight * slope[name] for weight, slope in slopes], axis=0))
-    return total
+    return question.collected(total)

@@ -160,6 +160,11 @@ class Question:
             return self.network.term_of(name)[0].raw_slope(self.network.graph, name, slope)
         return slope
 
+    def collected(self, slopes: Mapping[str, Array]) -> dict[str, Array]:
+        """Return slopes by every node or edge as those by the parameters asked for, which some of them may share."""
+        graph = self.network.graph
+        return {name: graph.sharing.collect(self.network.term_of(name)[1].on, slopes[name]) for name in self.wrt}
+
     def answer(
         self, values: Mapping[str, Array], errors: Mapping[str, Array], *, others: Iterable[Equilibrium] = (),
         ok: BoolArray | None = None, beta: float | None = None,

@@ -1,6 +1,7 @@
-"""Graphs: who is joined to whom, everything that follows from it, and random ones as arrays of edges."""
+"""Graphs: who is joined to whom, edge by edge or layer by layer, and everything that follows from it; random ones."""
 
 from phasegrad.graphs._graph import Blocks, Graph, ordered_edges
+from phasegrad.graphs._layout import Layout, Link, checked_shape
 from phasegrad.graphs._lazy import lazy_property
 from phasegrad.graphs._random import (
     joined,
@@ -10,13 +11,18 @@ from phasegrad.graphs._random import (
     uniform_pairs,
     until_connected,
 )
+from phasegrad.graphs._sharing import Sharing
 from phasegrad.graphs._sparsity import DENSE_LIMIT, Pattern, refuse_dense
 
 __all__ = [
     "DENSE_LIMIT",
     "Blocks",
     "Graph",
+    "Layout",
+    "Link",
     "Pattern",
+    "Sharing",
+    "checked_shape",
     "joined",
     "lazy_property",
     "ordered_edges",

@@ -16,8 +16,10 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from phasegrad._validation import Array, BoolArray, IntArray, frozen_array, node_numbers
+from phasegrad.graphs._layout import Layout
 from phasegrad.graphs._lazy import lazy_property
 from phasegrad.graphs._random import parts
+from phasegrad.graphs._sharing import Sharing
 from phasegrad.graphs._sparsity import DENSE_LIMIT, Pattern
 
 # Above this size sums at nodes are counted sample by sample, without an index over the whole batch.
@@ -32,8 +34,9 @@ class Graph:
 
     Parameters
     ----------
-    edges : ndarray of int, shape (E, 2)
-        With i < j, in row-major order, each once: see `ordered_edges`.
+    pairs : ndarray of int, shape (E, 2), or Layout
+        Edges with i < j, in row-major order, each once: see `ordered_edges`. Or the layers that they follow from; they
+        are then listed when somebody asks for ``edges``.
     size : int
         Number of nodes N.
     inputs, outputs : tuple of int
@@ -48,7 +51,7 @@ class Graph:
         Whether holding it may take a torque: its own force balance is dropped.
     """
 
-    edges: IntArray
+    pairs: IntArray | Layout
     size: int
     inputs: tuple[int, ...] = ()
     outputs: tuple[int, ...] = ()
@@ -58,15 +61,33 @@ class Graph:
     grounded: bool = False
 
     @property
+    def layout(self) -> Layout | None:
+        """The layers, where the graph is given by them."""
+        return self.pairs if isinstance(self.pairs, Layout) else None
+
+    @property
+    def edges(self) -> IntArray:
+        """Coupled pairs (E, 2); those of a layout are listed when first asked for."""
+        return self.pairs.edges if isinstance(self.pairs, Layout) else self.pairs
+
+    @property
     def n_edges(self) -> int:
         """Number of edges E."""
-        return int(self.edges.shape[0])
+        return self.pairs.n_edges if isinstance(self.pairs, Layout) else int(self.pairs.shape[0])
+
+    @lazy_property
+    def sharing(self) -> Sharing:
+        """Which values of parameters the nodes and edges have."""
+        return Sharing(self.pairs, self.size)
 
     def alike(self, other: Graph) -> bool:
         """Whether both have the same edges and roles."""
-        names = [item.name for item in fields(self) if item.name != "edges"]
-        same = all(getattr(self, name) == getattr(other, name) for name in names)
-        return self is other or (same and np.array_equal(self.edges, other.edges))
+        if self is other:
+            return True
+        names = [item.name for item in fields(self) if item.name != "pairs"]
+        if self.layout != other.layout or any(getattr(self, name) != getattr(other, name) for name in names):
+            return False
+        return self.layout is not None or np.array_equal(self.edges, other.edges)
 
     @lazy_property
     def first(self) -> IntArray:

@@ -30,16 +30,20 @@ from phasegrad._validation import (
     counted,
     finite_array,
     frozen_array,
+    node_numbers,
     node_tuple,
     positive_float,
+    shaped_array,
     whole_number,
 )
-from phasegrad.graphs import Graph, ordered_edges
+from phasegrad.graphs import Graph, Layout, ordered_edges
 from phasegrad.terms import TERMS, Interaction, Parameter, Sine, Term, check_term
 
 INPUT_MODES = ("frequency", "phase")
 #: What a network is beside its edges and parameters, by the names that its maker takes.
-ROLES = ("inputs", "outputs", "reference", "grounded", "input_mode", "input_scale", "interaction", "signed")
+ROLES = (
+    "inputs", "outputs", "reference", "grounded", "input_mode", "input_scale", "input_phase", "interaction", "signed",
+)  # fmt: skip
 
 
 def _of_graph(name: str, doc: str) -> Any:
@@ -51,14 +55,16 @@ class Network:
 
     Parameters
     ----------
-    edges : array_like of int, shape (E, 2)
-        Coupled pairs. They are stored with i < j and in row-major order, and every per-edge array with them.
+    edges : array_like of int, shape (E, 2), or Layout
+        Coupled pairs. They are stored with i < j and in row-major order, and every per-edge array with them. Or layers
+        and the links between them, whose parameters are shared: E and N below are then the layout's ``n_couplings`` and
+        ``n_node_values``. `layers` builds such a network.
     coupling : array_like of float, shape (E,) or scalar
         Strength K_ij with which j acts on i, for each edge (i, j).
     omega : array_like of float, shape (N,)
-        Natural frequencies; their number is the number of oscillators.
+        Natural frequencies; their number is the number of oscillators. With a layout a scalar will do.
     inputs, outputs : sequence of int
-        Nodes that data drives, and nodes that are read out.
+        Nodes that data drives, and nodes that are read out. With a layout they are its first and its last layer.
     reference : int, default 0
         The node held at phase zero where no field and no clamped input fixes the gauge.
     grounded : bool, default False
@@ -66,10 +72,12 @@ class Network:
         frequency of its own, which is solved for, and its equilibria do not depend on the reference. True holds the
         reference by force at the mean frequency instead and drops its own equation, as the paper's Table 2 does.
     input_mode : {"frequency", "phase"}
-        Data x sets the frequency ``input_scale * x`` of the inputs, or clamps their phase at ``input_scale * x``.
-        Clamped oscillators do not move and, like a field, fix the gauge.
+        Data x sets the frequency ``input_scale * x`` of the inputs, or clamps their phase at
+        ``input_phase + input_scale * x``. Clamped oscillators do not move and, like a field, fix the gauge.
     input_scale : float, default 1.5
         The scale (of frequencies) or span (of phases) of the inputs.
+    input_phase : float, default 0
+        The phase at which data 0 clamps an input.
     interaction : Interaction
         The odd coupling function H.
     signed : bool, default False
@@ -99,40 +107,41 @@ class Network:
     terms: tuple[Term, ...]
     input_mode: str
     input_scale: float
+    input_phase: float
     interaction: Interaction
     signed: bool
     labels: tuple[Hashable, ...] | None
     node_attributes: tuple[Mapping[str, Any], ...] | None
 
     def __init__(
-        self, edges: ArrayLike, coupling: ArrayLike, omega: ArrayLike, *, inputs: Sequence[int] | NDArray[Any] = (),
-        outputs: Sequence[int] | NDArray[Any] = (), reference: int = 0, grounded: bool = False,
-        input_mode: str = "frequency", input_scale: float = 1.5, interaction: Interaction | None = None,
-        signed: bool = False, labels: Sequence[Hashable] | None = None,
+        self, edges: ArrayLike | Layout, coupling: ArrayLike, omega: ArrayLike, *,
+        inputs: Sequence[int] | NDArray[Any] = (), outputs: Sequence[int] | NDArray[Any] = (), reference: int = 0,
+        grounded: bool = False, input_mode: str = "frequency", input_scale: float = 1.5, input_phase: float = 0.0,
+        interaction: Interaction | None = None, signed: bool = False, labels: Sequence[Hashable] | None = None,
         node_attributes: Sequence[Mapping[str, Any]] | None = None, terms: Sequence[Term] = (),
         **parameters: ArrayLike | None,
     ) -> None:  # fmt: skip
-        frequencies = np.atleast_1d(finite_array("omega", omega, "Network"))
-        if frequencies.ndim != 1 or frequencies.size == 0:
-            raise ValueError(f"The 'omega' parameter of Network must have shape (N,). Got shape {frequencies.shape}.")
+        frequencies = finite_array("omega", omega, "Network")
         for name, value in (("signed", signed), ("grounded", grounded)):
             if not isinstance(value, (bool, np.bool_)):
                 raise TypeError(f"The '{name}' parameter of Network must be True or False. Got {value!r}.")
         self._set("input_mode", choice("input_mode", input_mode, INPUT_MODES, "Network"))
         self._set("input_scale", positive_float("input_scale", input_scale, "Network"))
+        self._set("input_phase", _checked_input_phase(input_phase, self.input_mode))
         self._set("interaction", _checked_interaction(interaction))
         self._set("signed", bool(signed))
+        size = edges.size if isinstance(edges, Layout) else _number_of(frequencies)
         parameters.update(coupling=coupling, omega=frequencies)
         self._set("_own_terms", _checked_terms(terms))
         self._set("terms", _terms(parameters, self.interaction, self._own_terms))
-        ordered, order, turned = ordered_edges(edges, frequencies.size)
-        self._set("graph", self._make_graph(ordered, frequencies.size, inputs, outputs, reference, bool(grounded)))
+        pairs, order, turned = (edges, None, None) if isinstance(edges, Layout) else ordered_edges(edges, size)
+        self._set("graph", self._make_graph(pairs, size, inputs, outputs, reference, bool(grounded)))
         self._set("_parameters", self._checked_parameters(parameters, order, turned))
         self._set("labels", self._per_node("labels", labels))
         self._set("node_attributes", self._per_node("node_attributes", node_attributes))
         self._check_grounded()
         for term in self._own_terms:
-            check_term(term, self.graph, {name: each[None] for name, each in self.parameters.items()})
+            check_term(term, self.graph, {name: each[None] for name, each in self._spread().items()})
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with some fields or parameters changed, checked as a new network is.
@@ -158,8 +167,29 @@ class Network:
 
     def _settings(self) -> dict[str, Any]:
         """Return everything but the parameters, by the names that `__init__` knows."""
-        names = ("edges", *ROLES, "labels", "node_attributes")
-        return {name: getattr(self, name) for name in names} | {"terms": self._own_terms}
+        names = (*ROLES, "labels", "node_attributes")
+        return {"edges": self.graph.pairs} | {name: getattr(self, name) for name in names} | {"terms": self._own_terms}
+
+    def untied(self) -> Network:
+        """Return the same network with parameters of its own for every oscillator and every edge.
+
+        A network without a layout is returned as it is.
+
+        Examples
+        --------
+        >>> import phasegrad as pg
+        >>> network = pg.Network(pg.Layout([(1, 3, 3), (2, 2, 2)], [pg.Link(0, 1, kernel=2)]), 1.0, 0.0)
+        >>> network.coupling.shape, network.untied().coupling.shape
+        ((8,), (32,))
+        """
+        if self.graph.layout is None:
+            return self
+        return Network(**{**self._settings(), "edges": self.edges, **self._spread()})
+
+    def _spread(self) -> dict[str, FloatArray]:
+        """Return all parameters, one for every node or edge."""
+        every = [parameter for term in self.terms for parameter in term.parameters]
+        return {each.name: self.graph.sharing.spread(each.on, self.parameters[each.name]) for each in every}
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise FrozenInstanceError(f"A Network is frozen: use network.replace({name}=...) to make another.")
@@ -194,6 +224,8 @@ class Network:
 
     def __repr__(self) -> str:
         parts = [counted(self.size, "oscillator"), counted(self.n_edges, "edge")]
+        if self.graph.layout is not None:
+            parts.append(f"layers {self.graph.layout}")
         if self.inputs:
             kind = "frequencies" if self.input_mode == "frequency" else "clamped phases"
             parts.append(f"{counted(len(self.inputs), 'input')} as {kind}")
@@ -240,9 +272,12 @@ class Network:
         object.__setattr__(self, name, value)
 
     def _make_graph(
-        self, edges: IntArray, size: int, inputs: Any, outputs: Any, reference: Any, grounded: bool
+        self, pairs: IntArray | Layout, size: int, inputs: Any, outputs: Any, reference: Any, grounded: bool
     ) -> Graph:
-        driven, read = node_tuple("inputs", inputs, size, "Network"), node_tuple("outputs", outputs, size, "Network")
+        if isinstance(pairs, Layout):
+            driven, read = _layer("inputs", inputs, pairs.nodes[0]), _layer("outputs", outputs, pairs.nodes[-1])
+        else:
+            driven, read = (node_tuple(*given, size, "Network") for given in (("inputs", inputs), ("outputs", outputs)))
         number = whole_number("reference", reference, 0, "Network")
         held = node_tuple("reference", [number], size, "Network")[0]
         clamped = self.input_mode == "phase" and bool(driven)
@@ -255,7 +290,7 @@ class Network:
                 f"Node {held} is an output and the reference. The reference is held at phase zero and cannot answer: "
                 "choose another reference."
             )
-        return Graph(edges, size, driven, read, held, clamped, pinned, grounded)
+        return Graph(pairs, size, driven, read, held, clamped, pinned, grounded)
 
     def _checked_parameters(
         self, given: Mapping[str, Any], order: IntArray | None = None, turned: BoolArray | None = None
@@ -291,16 +326,10 @@ class Network:
     def _check_grounded(self) -> None:
         """Refuse a graph with a part that nothing ties to the gauge: its Laplacian would be singular."""
         graph = self.graph
-        grounded = np.zeros(self.size, dtype=bool)
-        grounded[graph.held] = True
-        acts = [np.zeros(self.n_edges, dtype=bool) for _ in range(2)]
-        for term in self.terms:
-            tied, links = term.grounded(self.parameters), term.links(self.parameters)
-            grounded |= False if tied is None else tied
-            for all_, some in zip(acts, links or (), strict=False):
-                all_ |= some
-        if np.all(grounded):
+        grounded = self._tied()
+        if np.all(grounded) or (graph.layout is not None and all(_tied_layers(graph.layout, grounded, self._acting()))):
             return
+        acts = [graph.sharing.spread("edges", each) for each in self._acting()]
         # Values of parameters change all the time and seldom vanish: the graph is then searched only once.
         everywhere = bool(np.all(acts))
         if everywhere or self.reciprocal:
@@ -322,6 +351,72 @@ class Network:
             f"The graph is disconnected: it falls into {_name_parts(part)}, and not every part is reached from {what}. "
             "Join the parts with an edge, or build one network for each."
         )
+
+    def _tied(self) -> BoolArray:
+        """Return the oscillators that are held, or that a term ties to the frame, (N,)."""
+        tied = np.zeros(self.size, dtype=bool)
+        tied[self.graph.held] = True
+        on_nodes = {p.name for term in self.terms for p in term.parameters if p.on == "nodes"}
+        spread = {name: self.graph.sharing.spread("nodes", self.parameters[name]) for name in on_nodes}
+        for term in self.terms:
+            some = term.grounded({**self.parameters, **spread})
+            tied |= False if some is None else some
+        return tied
+
+    def _acting(self) -> list[BoolArray]:
+        """Return which couplings act on the first and on the second end of their edges, (E,) each."""
+        acts = [np.zeros(self.graph.sharing.width("edges"), dtype=bool) for _ in range(2)]
+        for term in self.terms:
+            for all_, some in zip(acts, term.links(self.parameters) or (), strict=False):
+                all_ |= some
+        return acts
+
+
+def _number_of(frequencies: FloatArray) -> int:
+    if frequencies.ndim > 1 or frequencies.size == 0:
+        raise ValueError(f"The 'omega' parameter of Network must have shape (N,). Got shape {frequencies.shape}.")
+    return int(frequencies.size)
+
+
+def _checked_input_phase(given: Any, input_mode: str) -> float:
+    phase = float(shaped_array("input_phase", given, (), "Network"))
+    if phase and input_mode != "phase":
+        raise ValueError(
+            "The 'input_phase' parameter of Network is where clamped inputs sit, and needs input_mode='phase'. "
+            f"Got {phase:g} with input_mode={input_mode!r}."
+        )
+    return phase
+
+
+def _layer(name: str, given: Any, nodes: slice) -> tuple[int, ...]:
+    """Return the nodes of a layer, where no others are given."""
+    if np.size(node_numbers(given)) and not np.array_equal(node_numbers(given), np.arange(nodes.start, nodes.stop)):
+        raise ValueError(
+            f"The '{name}' of a Network with a layout are its {'first' if name == 'inputs' else 'last'} layer, nodes "
+            f"{nodes.start} to {nodes.stop - 1}. Leave '{name}' out. Got {given!r:.80}."
+        )
+    return tuple(range(nodes.start, nodes.stop))
+
+
+def _tied_layers(layout: Layout, grounded: BoolArray, acts: Sequence[BoolArray]) -> list[bool]:
+    """Return which layers are tied to the gauge as a whole, as far as links without a zero coupling show it.
+
+    Every node of a layer is reached from the layer before; all of two layers from any one node where a link is dense.
+    """
+    whole = [bool(np.all(grounded[nodes])) for nodes in layout.nodes]
+    some = [bool(np.any(grounded[nodes])) for nodes in layout.nodes]
+    ways = []
+    for link, part in zip(layout.links, layout.couplings, strict=True):
+        back, forth = (bool(np.all(each[part])) for each in acts)
+        if forth:
+            ways.append((link.first, link.second, some if link.kernel is None else whole))
+        if back and link.kernel is None:
+            ways.append((link.second, link.first, some))
+    for _ in layout.shapes:
+        for source, sink, enough in ways:
+            if enough[source]:
+                whole[sink] = some[sink] = True
+    return whole
 
 
 def _checked_terms(given: Any) -> tuple[Term, ...]:

@@ -84,4 +84,5 @@ def _check_slopes(words: str, term: Term, given: Any, graph: Graph) -> None:
         keys = ", ".join(map(repr, given)) if isinstance(given, Mapping) else type(given).__name__
         raise ValueError(f"{words} must return one array by the name of each parameter, {names}. Got {keys}.")
     for parameter in term.parameters:
-        _check_shape(f"{words}[{parameter.name!r}]", given[parameter.name], (2, parameter.width(graph)))
+        width = graph.size if parameter.on == "nodes" else graph.n_edges
+        _check_shape(f"{words}[{parameter.name!r}]", given[parameter.name], (2, width))

@@ -117,10 +117,10 @@ class Coupling(Term):
         bad = (np.minimum.reduce(strengths) < 0) | (np.maximum.reduce(strengths) == 0)
         if np.any(bad):
             k = int(np.argmax(bad))
-            i, j = graph.edges[k]
+            place = graph.sharing.name("edges", k)
             given = ", ".join(f"{strength[k]:g}" for strength in strengths)
             raise ValueError(
-                f"The coupling of edge ({i}, {j}) must be positive. Got {given}. Leave absent edges out; for negative "
+                f"The coupling of {place} must be positive. Got {given}. Leave absent edges out; for negative "
                 "couplings say signed=True."
             )
 

@@ -104,8 +104,9 @@ class NodeField(Term):
             raise ValueError(f"The '{name}' parameter of Network is zero everywhere. Leave it out instead.")
         if not signed and np.any(strength < 0):
             node = int(np.argmax(strength < 0))
+            place = graph.sharing.name("nodes", node)
             raise ValueError(
-                f"The {self.describe()} at node {node} has strength {strength[node]}, but negative strengths need "
+                f"The {self.describe()} at {place} has strength {strength[node]}, but negative strengths need "
                 "signed=True."
             )
 

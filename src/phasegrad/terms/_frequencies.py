@@ -62,9 +62,15 @@ class Frequencies(Term):
 
     def raw_slope(self, graph: Graph, name: str, slope: Array) -> Array:
         """Return the gradient minus its mean where the frame turns with the mean frequency."""
-        return slope - slope.mean(axis=-1, keepdims=True) if graph.pinned else slope
+        if not graph.pinned:
+            return slope
+        mean = slope.sum(axis=-1, keepdims=True) / graph.size
+        return slope - graph.sharing.counts("nodes") * mean
 
     def turned(self, graph: Graph, name: str, values: Array, which: Array, by: Array, *, raw: bool) -> Array:
         """Return omega with one entry turned; a raw one moves the mean with it."""
         turned = super().turned(graph, name, values, which, by, raw=raw)
-        return turned - by[:, None] / graph.size if raw and graph.pinned else turned
+        if not (raw and graph.pinned):
+            return turned
+        moved = by * graph.sharing.counts("nodes")[which]
+        return turned - moved[:, None] / graph.size

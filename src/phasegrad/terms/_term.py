@@ -47,14 +47,14 @@ class Parameter:
     decays: bool = False
 
     def width(self, graph: Graph) -> int:
-        """Return how many there are."""
-        return graph.size if self.on == "nodes" else graph.n_edges
+        """Return how many there are: one for each node or edge, or for each group of them that shares one."""
+        return graph.sharing.width(self.on)
 
     def learnable(self, graph: Graph) -> BoolArray:
         """Return which of them may learn: all but those of the inputs, which belong to the data."""
         mask = np.ones(self.width(graph), dtype=bool)
         if self.on == "nodes":
-            mask[list(graph.inputs)] = False
+            mask[list(graph.inputs) if graph.layout is None else graph.layout.node_values[0]] = False
         return mask
 
 
@@ -219,13 +219,12 @@ class Term(ABC):
         return slope
 
     def turned(self, graph: Graph, name: str, values: Array, which: Array, by: Array, *, raw: bool) -> Array:
-        """Return values (B, width) with one entry of every sample turned by ``by`` (B,).
+        """Return values of nodes or edges with one parameter of every sample turned by ``by`` (B,).
 
         With ``raw`` it is turned as the network was given it.
         """
-        values = values.copy()
-        values[np.arange(values.shape[0]), which] += by
-        return values
+        on = next(parameter.on for parameter in self.parameters if parameter.name == name)
+        return graph.sharing.turned(on, values, which, by)
 
     def summed_contrast(
         self, graph: Graph, values: Values, plus: States, minus: States, share: Array
