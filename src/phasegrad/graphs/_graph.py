@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from phasegrad._validation import Array, BoolArray, IntArray, frozen_array, node_numbers
+from phasegrad._validation import Array, BoolArray, FloatArray, IntArray, frozen_array, node_numbers
 from phasegrad.graphs._layout import Layout
 from phasegrad.graphs._lazy import lazy_property
 from phasegrad.graphs._random import parts
@@ -79,6 +79,18 @@ class Graph:
     def sharing(self) -> Sharing:
         """Which values of parameters the nodes and edges have."""
         return Sharing(self.pairs, self.size)
+
+    @lazy_property
+    def fan_in(self) -> FloatArray:
+        """For every coupling, how many there are into the later one of the oscillators that it joins."""
+        layout = self.layout
+        if layout is None:
+            return np.bincount(self.second, minlength=self.size)[self.second].astype(float)
+        total = np.zeros(len(layout.shapes))
+        for link in layout.links:
+            total[link.second] += layout.fan_in(link)
+        parts = zip(layout.links, layout.couplings, strict=True)
+        return np.concatenate([np.full(part.stop - part.start, total[link.second]) for link, part in parts])
 
     def alike(self, other: Graph) -> bool:
         """Whether both have the same edges and roles."""

@@ -90,6 +90,19 @@ class Cost:
         return (phases * torch.tensor(slope)).sum()
 
 
+    def torch_force(self, phases: Any, target: Any) -> Any:
+        """Return minus the slope of the cost, (B, M), of a batch of tensors (B, M), on any device.
+
+        It follows from `torch_cost`; where a subclass does not write that, from `force`, by way of NumPy.
+        """
+        import torch
+
+        if type(self).torch_cost is Cost.torch_cost:
+            arrays = (each.detach().double().cpu().numpy() for each in (phases, target))
+            return torch.as_tensor(self.force(*arrays), dtype=phases.dtype).to(phases.device)
+        return -torch.func.vmap(torch.func.grad(self.torch_cost))(phases, target)
+
+
 def check_cost(objective: Any, phases: Array, target: Array, owner: str) -> None:
     """Raise in words where an objective is none, or where what it returns for real phases (B, M) cannot be used."""
     if not isinstance(objective, Cost):

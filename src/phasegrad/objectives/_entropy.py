@@ -79,3 +79,8 @@ class CosineCrossEntropy(ClassObjective):
     def torch_cost(self, phases: Any, target: Any) -> Any:
         """Return the cost of one sample as tensors."""
         return -(target * (self.sharpness * phases.cos()).log_softmax(dim=-1)).sum()
+
+    def torch_force(self, phases: Any, target: Any) -> Any:
+        """Return sharpness sin(theta) (p - onehot) of tensors (B, M)."""
+        share = (self.sharpness * phases.cos()).softmax(dim=-1)
+        return self.sharpness * phases.sin() * (share - target)

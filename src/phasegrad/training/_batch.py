@@ -119,7 +119,8 @@ class _Group:
         memory = Memory(begin.memory.steps[rows], *({name: each[rows] for name, each in moments.items()}
                         for moments in (begin.memory.first, begin.memory.second)))  # fmt: skip
         self.progress = Progress({k: each[rows] for k, each in begin.parameters.items()}, memory, begin.phases[rows])
-        self.rates = problem.plan.rates
+        scales = step_scales(self.network, problem.plan)
+        self.rates: dict[str, Any] = {name: rate * scales.get(name, 1.0) for name, rate in problem.plan.rates.items()}
         self.learn = tuple(self.rates)
         self.masks = {name: problem.masks[name][rows] for name in self.learn}
         self.masked = {name for name, mask in self.masks.items() if not np.all(mask)}
@@ -369,6 +370,14 @@ def bounds_of(network: Network, plan: Plan) -> dict[str, tuple[Any, Any]]:
                 free = ~parameter.learnable(network.graph)
                 bounds[name] = (np.where(free, -np.inf, low), np.where(free, np.inf, high))
     return bounds
+
+
+def step_scales(network: Network, plan: Plan) -> dict[str, FloatArray]:
+    """Return what the rates of couplings are multiplied by, (width,), where the plan goes by the number of inputs."""
+    if plan.fan_in is None:
+        return {}
+    scale = np.minimum(1.0, plan.fan_in / network.graph.fan_in)
+    return {name: scale for name in plan.rates if network.term_of(name)[1].on == "edges"}
 
 
 def _joined(parts: list[Arrays]) -> Arrays:

@@ -63,7 +63,8 @@ class Progress(NamedTuple):
 class Problem:
     """What an engine is given: networks of one topology, their samples, the plan, and where to begin.
 
-    ``masks`` (R, width) say which entries of every parameter learn; those without one do not.
+    ``masks`` (R, width) say which entries of every parameter learn; those without one do not. ``device`` and ``dtype``
+    are for engines on tensors.
     """
 
     networks: Sequence[Network]
@@ -72,6 +73,8 @@ class Problem:
     masks: Mapping[str, BoolArray]
     begin: Progress
     threads: int | None = None
+    device: str | None = None
+    dtype: str | None = None
 
 
 class Engine(Protocol):

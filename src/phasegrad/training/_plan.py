@@ -67,6 +67,9 @@ class Plan:
         strengths of a network that is not signed stay positive.
     weight_decay : float
         Share of every coupling that is lost per update, times the learning rate; decoupled from the optimiser (AdamW).
+    fan_in : float or None
+        Couplings into an oscillator with more couplings than this learn more slowly: the rate times ``fan_in`` over
+        their number. None lets all learn alike.
     input_noise : float
         Standard deviation of noise added to the inputs of training samples, anew in every epoch.
     warm_start : {"none", "epoch", "run"}
@@ -107,6 +110,7 @@ class Plan:
     clip: float | None = None
     bounds: Any = ()
     weight_decay: float = 0.0
+    fan_in: float | None = None
     input_noise: float = 0.0
     warm_start: str = "none"
     settling: Settling = field(default_factory=lambda: Settling("batch", 1e-9))
@@ -185,7 +189,7 @@ class Plan:
         positive_float("beta", self.beta, owner)
         for name in ("learning_rate", "input_noise", "weight_decay"):
             float_between(name, getattr(self, name), 0, float("inf"), owner)
-        for name in ("clip", "lock_floor"):
+        for name in ("clip", "lock_floor", "fan_in"):
             if getattr(self, name) is not None:
                 positive_float(name, getattr(self, name), owner)
         float_between("validation_fraction", self.validation_fraction, 0, 0.9, owner)

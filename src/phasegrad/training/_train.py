@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,11 +21,23 @@ from phasegrad.training._optimizers import Arrays
 from phasegrad.training._plan import Plan, classifier_plan
 from phasegrad.training._records import NUDGED, nudged_error, record
 from phasegrad.training._samples import Samples, gather, validation_rows
+from phasegrad.training._tensors import DTYPES, TorchEngine
+
+
+
+class Where(NamedTuple):
+    """Which engine trains, on what, in which numbers."""
+
+    engine: str = "auto"
+    threads: int | None = None
+    device: str | None = None
+    dtype: str | None = None
+
 
 Report = Callable[[int, History], None]
 
 #: The engines, the one that "auto" tries first before the others.
-ENGINES: dict[str, type[Any]] = {"lanes": LaneEngine, "batch": BatchEngine}
+ENGINES: dict[str, type[Any]] = {"lanes": LaneEngine, "batch": BatchEngine, "torch": TorchEngine}
 _ORDERS_AT_ONCE = 2**22
 # Training samples on whose targets the objective is tried before training begins.
 _CHECKED = 8
@@ -43,6 +55,8 @@ def train(
     state: TrainingState | None = None,
     engine: str = "auto",
     threads: int | None = None,
+    device: str | None = None,
+    dtype: str | None = None,
     progress: Report | None = None,
     **changes: Any,
 ) -> Training:
@@ -72,11 +86,17 @@ def train(
     state : TrainingState, optional
         Go on from here, exactly as if training had not stopped; the values of the networks' parameters and ``seed`` are
         then not used. The state of another topology or plan, or of other samples, is refused.
-    engine : {"auto", "lanes", "batch"}
+    engine : {"auto", "lanes", "batch", "torch"}
         "lanes" is the compiled kernel for small sine-coupled networks that learn sample by sample; "batch" takes every
-        network and every plan. "auto" takes the lanes where they can.
+        network and every plan; "torch" is for layered and convolutional networks on tensors, and needs PyTorch. "auto"
+        takes the lanes where they can, and the tensors where a device is named.
     threads : int, optional
         Threads of the lanes, as many as processors if left out. The result does not depend on it.
+    device : str, optional
+        Where the torch engine works: "cpu" (default), "cuda", "cuda:1" and so on.
+    dtype : {"float32", "float64"}, optional
+        The numbers of the torch engine; single precision if left out. In double precision it agrees with the batch
+        engine.
     progress : callable, optional
         Called with the epoch and the history so far after every evaluation.
     **changes
@@ -107,7 +127,8 @@ def train(
     >>> bool(fit.history.train_loss[0, -1] < 0.1 * fit.history.train_loss[0, 0])
     True
     """
-    run = _set_up(network, data, plan, changes, seed, sample_weight, mask, state, engine, threads)
+    where = Where(engine, threads, device, dtype)
+    run = _set_up(network, data, plan, changes, seed, sample_weight, mask, state, where)
     epochs = run.plan.epochs
     last = epochs if until is None else whole_number("until", until, 0, "train")
     if not run.epoch <= last <= epochs:
@@ -123,18 +144,31 @@ def prepare(
     mask: Mapping[str, ArrayLike] | None = None,
     engine: str = "auto",
     threads: int | None = None,
+    device: str | None = None,
+    dtype: str | None = None,
     **changes: Any,
 ) -> Engine:
     """Return the engine that `train` would run, before its first epoch; the arguments are those of `train`."""
-    return _set_up(network, data, plan, changes, 0, None, mask, None, engine, threads).engine
+    where = Where(engine, threads, device, dtype)
+    return _set_up(network, data, plan, changes, 0, None, mask, None, where).engine
 
 
 def _set_up(
     network: Any, data: Any, plan: Any, changes: dict[str, Any], seed: Any, sample_weight: ArrayLike | None,
-    mask: Mapping[str, ArrayLike] | None, state: TrainingState | None, engine: str, threads: int | None,
+    mask: Mapping[str, ArrayLike] | None, state: TrainingState | None, where: Where,
 ) -> _Run:  # fmt: skip
     """Check everything, gather the samples and build the engine."""
     networks = _checked_networks(network)
+    choice("engine", where.engine, ("auto", *ENGINES), "train")
+    if where.threads is not None:
+        whole_number("threads", where.threads, 1, "train")
+    if where.dtype is not None:
+        choice("dtype", where.dtype, DTYPES, "train")
+    for name in ("device", "dtype"):
+        if getattr(where, name) is not None and where.engine not in ("auto", "torch"):
+            raise ValueError(
+                f"The '{name}' of train is for engine='torch', and engine={where.engine!r} was asked for. Leave one out."
+            )
     if plan is not None and not isinstance(plan, Plan):
         words = " (a function: call it)" if callable(plan) else ""
         raise TypeError(f"The 'plan' of train must be a Plan, such as paper_plan() makes. Got {plan!r:.60}{words}.")
@@ -147,7 +181,7 @@ def _set_up(
     some = train_part.targets[0, :_CHECKED]
     check_cost(chosen.objective, np.full((some.shape[0], len(chosen.objective.nodes(networks[0]))), 0.1), some, "train")
     run = _Run(networks, chosen, train_part, test_part, _seeds(seed, len(networks)), state)
-    run.start(engine, _masks(networks, chosen, mask), threads)
+    run.start(where, _masks(networks, chosen, mask))
     return run
 
 
@@ -197,12 +231,12 @@ class _Run:
         if test_part is not None:
             self.parts["test"] = test_part
 
-    def start(self, engine: str, masks: dict[str, BoolArray], threads: int | None) -> None:
+    def start(self, where: Where, masks: dict[str, BoolArray]) -> None:
         """Build the engine."""
-        if threads is not None:
-            whole_number("threads", threads, 1, "train")
-        problem = Problem(self.networks, self.plan, self.parts, masks, self.begin, threads)
-        self.engine = _engine(engine, problem)(problem)
+        problem = Problem(
+            self.networks, self.plan, self.parts, masks, self.begin, where.threads, where.device, where.dtype
+        )
+        self.engine = _engine(where.engine, problem)(problem)
 
     def go(self, last: int, report: Report | None) -> Training:
         """Train up to an epoch."""
@@ -448,7 +482,8 @@ def _masks(networks: list[Network], plan: Plan, given: Mapping[str, ArrayLike] |
 
 
 def _engine(name: str, problem: Problem) -> Any:
-    choice("engine", name, ("auto", *ENGINES), "train")
+    if name == "auto" and problem.device is not None:
+        name = "torch"
     if name == "auto":
         return next(engine for engine in ENGINES.values() if not engine.refuses(problem))
     refusal = ENGINES[name].refuses(problem)

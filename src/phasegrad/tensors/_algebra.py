@@ -1,0 +1,134 @@
+r"""Linear algebra with the Laplacian of a batch: its solves, for Newton's steps and exact gradients.
+
+The Laplacian M has the stiffness D of every oscillator on its diagonal, and -K cos(theta_i - theta_j) elsewhere, so that
+with states z and any v over the oscillators that move
+
+    (M v)_i = D_i v_i - z_i . h_i,      h the field that the states z v make
+
+Where all but a few oscillators are one group, that group is eliminated: what is left of M is a small matrix per sample,
+the Schur complement S, whose Cholesky factor solves, and proves M positive definite if D and S are. Everything else is
+solved by conjugate gradients with D as preconditioner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from phasegrad.tensors._batches import Batch
+
+Parts = list[Tensor]
+# Share of a right-hand side that conjugate gradients may leave, as a multiple of the rounding error of the type.
+_LEFT = 4.0
+
+
+def applied(batch: Batch, states: Sequence[Tensor], stiffness: Sequence[Tensor], vector: Sequence[Tensor]) -> Parts:
+    """Return M v of a vector over the groups that move, (B, ...) each."""
+    product = [vector[0]]
+    moved = [states[0]] + [states[k] * vector[k] for k in batch.structure.moving]
+    for k in batch.structure.moving:
+        field = batch.field_on(k, moved, None)
+        product.append(stiffness[k] * vector[k] - (states[k] * field).sum(0))
+    return product
+
+
+class Schur:
+    """The Laplacian of a batch with its larger group eliminated.
+
+    Attributes
+    ----------
+    failed : tensor of bool, shape (B,)
+        Where the Laplacian is not positive definite; solves mean nothing there.
+    """
+
+    def __init__(self, batch: Batch, states: Sequence[Tensor], stiffness: Sequence[Tensor], lowered: float = 0.0) -> None:
+        assert batch.structure.hidden is not None
+        self.large, self.few = batch.structure.hidden
+        self.batch, self.states = batch, states
+        self.stiff = stiffness[self.large]
+        matrix = _between(batch, self.large, self.few)
+        self.matrix = matrix
+        inverse = 1 / self.stiff
+        (cos, sin), (x, y) = states[self.large], states[self.few]
+        self.inverse = inverse
+        pairs = (matrix[:, :, None] * matrix[:, None, :]).flatten(1)
+        sums = torch.stack((cos * cos * inverse, cos * sin * inverse, sin * sin * inverse)).flatten(0, 1) @ pairs
+        sums = sums.unflatten(1, (matrix.shape[1],) * 2).unflatten(0, (3, -1))
+        mixed = x[:, :, None] * y[:, None, :]
+        taken = (x[:, :, None] * x[:, None, :]) * sums[0] + (mixed + mixed.mT) * sums[1]
+        taken = taken + (y[:, :, None] * y[:, None, :]) * sums[2]
+        diagonal = stiffness[self.few] * (1 - lowered)
+        self.factor, info = torch.linalg.cholesky_ex(torch.diag_embed(diagonal) - taken)
+        self.failed = (info != 0) | (self.stiff.amin(1) <= 0)
+
+    def solve(self, right: Sequence[Tensor]) -> Parts:
+        """Return M^-1 of a right-hand side over the groups that move; rows may repeat the samples several times."""
+        times = right[self.few].shape[0] // self.inverse.shape[0]
+        inverse, factor, states = self.inverse, self.factor, self.states
+        if times > 1:
+            inverse, factor = inverse.repeat(times, 1), factor.repeat(times, 1, 1)
+            states = [each.repeat(1, times, *(1,) * (each.dim() - 2)) for each in states]
+        large, few = states[self.large], states[self.few]
+        reduced = inverse * right[self.large]
+        pulled = (few * ((large * reduced).flatten(0, 1) @ self.matrix).unflatten(0, (2, -1))).sum(0)
+        below = torch.cholesky_solve((right[self.few] + pulled)[:, :, None], factor)[:, :, 0]
+        back = (large * ((few * below).flatten(0, 1) @ self.matrix.T).unflatten(0, (2, -1))).sum(0)
+        answer = [right[0], right[0], right[0]]
+        answer[self.few], answer[self.large] = below, reduced + inverse * back
+        return answer
+
+
+def conjugate(
+    batch: Batch, states: Sequence[Tensor], stiffness: Sequence[Tensor], right: Sequence[Tensor], *, most: int = 1000
+) -> tuple[Parts, Tensor]:
+    """Return M^-1 of a right-hand side, and where it was found, (B,); M must be positive definite."""
+    moving = batch.structure.moving
+    diagonal = [stiffness[0]] + [each.clamp_min(torch.finfo(each.dtype).tiny) for each in stiffness[1:]]
+    answer = [torch.zeros_like(each) for each in right]
+    rest = list(right)
+    ahead = [each / d for each, d in zip(rest, diagonal, strict=True)]
+    size = batch.size
+    gained = _dot(rest, ahead, moving, size)
+    goal = (_LEFT * torch.finfo(right[-1].dtype).eps) ** 2 * _dot(right, right, moving, size)
+    found = _dot(rest, rest, moving, size) <= goal
+    broken = torch.zeros_like(found)
+    for step in range(most):
+        # The device is asked now and then, not in every step.
+        if step % 8 == 0 and bool((found | broken).all()):
+            break
+        product = applied(batch, states, stiffness, ahead)
+        curvature = _dot(ahead, product, moving, size)
+        broken = broken | (~found & ~(curvature > 0))
+        share = torch.where(found | broken, 0.0, gained / curvature)
+        answer = _combined(answer, ahead, share, moving)
+        rest = _combined(rest, product, -share, moving)
+        found = _dot(rest, rest, moving, size) <= goal
+        prepared = [each / d for each, d in zip(rest, diagonal, strict=True)]
+        later = _dot(rest, prepared, moving, size)
+        ahead = _combined(prepared, ahead, torch.where(found | broken, 0.0, later / gained), moving)
+        gained = later
+    return answer, found & ~broken
+
+
+def _between(batch: Batch, large: int, few: int) -> Tensor:
+    """Return the matrix (large, few) of the couplings between two groups; zeros where they have none."""
+    for _, link in batch.structure.links_of(large):
+        if few in (link.first, link.second):
+            weight = batch.weights.links[batch.structure.links.index(link)].weight
+            return weight if link.first == large else weight.T
+    groups = batch.structure.groups
+    return batch.held.new_zeros(groups[large].size, groups[few].size)
+
+
+def _dot(first: Sequence[Tensor], second: Sequence[Tensor], moving: range, size: int) -> Tensor:
+    return torch.stack([(first[k] * second[k]).reshape(size, -1).sum(1) for k in moving]).sum(0)
+
+
+def _combined(first: Sequence[Tensor], second: Sequence[Tensor], share: Tensor, moving: range) -> Parts:
+    """Return first plus share (B,) times second."""
+    total = [first[0]]
+    for k in moving:
+        total.append(torch.addcmul(first[k], second[k], share.reshape(-1, *(1,) * (second[k].dim() - 1))))
+    return total

@@ -1,0 +1,95 @@
+r"""Links: what the oscillators of one group do to those of another, as tensors.
+
+A state of a group is the cosines and sines of its oscillators, (2, B, ...); the local field that a link makes of it has
+the same form. A matrix W (n_first, n_second) takes states z forward as z W and back as z W^T; a kernel does so by a
+convolution and its transpose. The slope of the energy by W is minus the correlation of both ends.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from phasegrad.tensors._structure import Group, Link
+
+States = list[Tensor]
+
+
+class Coupled:
+    """A link with its weight on a device: the matrix or kernel, and the groups at its ends."""
+
+    def __init__(self, link: Link, groups: tuple[Group, ...], weight: Tensor) -> None:
+        self.link, self.weight = link, weight
+        self.first, self.second = groups[link.first], groups[link.second]
+        self.convolves = link.stride is not None
+        if self.convolves:
+            # What the transpose must be told: rows that the stride left over.
+            kernel, across = weight.shape[-1], self.second.shape[-2:]
+            reach = [(size - 1) * link.stride - 2 * link.padding + kernel for size in across]  # type: ignore[operator]
+            self.over = [size - r for size, r in zip(self.first.shape[-2:], reach, strict=True)]
+
+    def forward(self, states: Tensor, onto: Tensor | None = None) -> Tensor:
+        """Return the field on the second group, (2, B, ...), added to ``onto``."""
+        if not self.convolves:
+            return _product(states, self.weight, self.second.shape, onto)
+        field = F.conv2d(states.flatten(0, 1), self.weight, stride=self.link.stride, padding=self.link.padding)
+        return _added(field, states, onto)
+
+    def backward(self, states: Tensor, onto: Tensor | None = None) -> Tensor:
+        """Return the field on the first group, (2, B, ...), added to ``onto``."""
+        if not self.convolves:
+            return _product(states, self.weight.T, self.first.shape, onto)
+        field = F.conv_transpose2d(
+            states.flatten(0, 1), self.weight, stride=self.link.stride, padding=self.link.padding,
+            output_padding=self.over,
+        )  # fmt: skip
+        return _added(field, states, onto)
+
+    def correlation(self, first: Tensor, second: Tensor) -> Tensor:
+        """Return the sum over samples, cosines and sines of states of both ends, in the shape of the weight."""
+        if not self.convolves:
+            return first.flatten(2).flatten(0, 1).T @ second.flatten(2).flatten(0, 1)
+        return torch.nn.grad.conv2d_weight(
+            first.flatten(0, 1), self.weight.shape, second.flatten(0, 1), stride=self.link.stride,
+            padding=self.link.padding,
+        )  # fmt: skip
+
+
+def weight_of(link: Link, coupling: Tensor) -> Tensor:
+    """Return the weight of a link, a view of the network's couplings where they lie in its order."""
+    mine = coupling[link.couplings] if isinstance(link.couplings, slice) else coupling[_index(link.couplings, coupling)]
+    if link.places is None:
+        return mine.reshape(link.shape)
+    size = link.shape[0] * link.shape[1]
+    return mine.new_zeros(size).index_put((_index(link.places, mine),), mine).reshape(link.shape)
+
+
+def collect(link: Link, slope: Tensor, total: Tensor) -> None:
+    """Put the slope by a link's weight where its couplings are among all."""
+    flat = slope.reshape(-1)
+    if link.places is not None:
+        flat = flat[_index(link.places, flat)]
+    if isinstance(link.couplings, slice):
+        total[link.couplings] = flat
+    else:
+        total[_index(link.couplings, total)] = flat
+
+
+def _product(states: Tensor, matrix: Tensor, shape: tuple[int, ...], onto: Tensor | None) -> Tensor:
+    flat = states.flatten(2).flatten(0, 1)
+    if onto is None:
+        return (flat @ matrix).unflatten(0, states.shape[:2]).unflatten(2, shape)
+    onto = onto.expand(*states.shape[:2], *shape).flatten(2).flatten(0, 1)
+    return torch.addmm(onto, flat, matrix).unflatten(0, states.shape[:2]).unflatten(2, shape)
+
+
+def _added(field: Tensor, states: Tensor, onto: Tensor | None) -> Tensor:
+    field = field.unflatten(0, states.shape[:2])
+    return field if onto is None else field + onto
+
+
+def _index(numbers: Any, like: Tensor) -> Tensor:
+    return torch.as_tensor(numbers, device=like.device)

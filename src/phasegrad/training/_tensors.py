@@ -1,0 +1,69 @@
+"""The door to the torch engine: says what it refuses, and imports PyTorch when it is built."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from phasegrad._validation import Array, BoolArray, FloatArray
+from phasegrad.training._engine import Problem, Progress, Tallies
+from phasegrad.training._optimizers import Adam, Momentum
+
+DTYPES = ("float32", "float64")
+
+
+class TorchEngine:
+    """Trains layered networks on tensors; see `phasegrad.training._engine.Engine`."""
+
+    def __init__(self, problem: Problem) -> None:
+        from phasegrad.training._torch import Trainer, checked_device
+
+        device = checked_device(problem.device)
+        self._begin = problem.begin
+        self.trainers = [Trainer(problem, number, device) for number in range(len(problem.networks))]
+
+    @staticmethod
+    def refuses(problem: Problem) -> str:
+        """Return why it cannot do this, in a sentence; empty if it can."""
+        if importlib.util.find_spec("torch") is None:
+            return "The torch engine needs PyTorch, which is not installed: pip install 'phasegrad[torch]'."
+        from phasegrad.tensors import refuses
+
+        plan = problem.plan
+        if plan.warm_start != "none" or plan.accept is not None:
+            return "The torch engine settles every sample from phase zero and takes stable states alone."
+        if plan.gradient == "finite_difference":
+            return "The torch engine has no gradient by finite differences."
+        if type(plan.optimizer) not in (Adam, Momentum):
+            return f"The torch engine knows the optimisers Adam and Momentum, not {plan.optimizer!r}."
+        return refuses(problem.networks[0])
+
+    @property
+    def progress(self) -> Progress:
+        """Where it stands."""
+        each = [trainer.moves.progress() for trainer in self.trainers]
+        begin, memory = self._begin, self._begin.memory
+        stacked = [
+            {name: np.stack([one[part][name] for one in each]) for name in like}
+            for part, like in ((0, begin.parameters), (2, memory.first), (3, memory.second))
+        ]
+        steps = np.array([one[1] for one in each], dtype=np.int64)
+        return Progress(stacked[0], type(memory)(steps, stacked[1], stacked[2]), begin.phases)
+
+    def train(self, orders: Array, factors: FloatArray, streams: Sequence[np.random.Generator]) -> Tallies:
+        """Train for one epoch per column of ``orders`` (R, epochs, n)."""
+        every: list[Any] = zip(self.trainers, orders, streams, strict=True)  # type: ignore[assignment]
+        return Tallies.joined([trainer.train(order, factors, stream) for trainer, order, stream in every])
+
+    def score(self, part: str) -> Tallies:
+        """Return the sums over a part, (R, 1)."""
+        return Tallies.joined([trainer.score(part) for trainer in self.trainers])
+
+    def stop(self, chosen: BoolArray) -> None:
+        """Let some of the networks learn no more."""
+        for trainer, over in zip(self.trainers, chosen, strict=True):
+            if over:
+                trainer.moves.active.fill_(False)

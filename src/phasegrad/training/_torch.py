@@ -1,0 +1,379 @@
+r"""The torch engine: layered and convolutional networks by sweeps on tensors, on a CPU or a GPU.
+
+The samples lie on the device, and all learnable parameters in one flat vector there. A step settles a batch, nudges it,
+sums the slopes and moves the vector, and asks the device for nothing: on CUDA it is captured once as a graph and played
+back for every batch, with a fixed number of sweeps. What did not settle is counted at the end of the epoch, and the
+number of sweeps follows. Where the host may look at no cost, on a CPU, such samples are settled further at once.
+
+While it trains, a sample takes part if it has settled and no oscillator stands where it would fall; of a network with
+one group to eliminate, if it is stable. Every score rests on certificates.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from phasegrad._validation import Array, BoolArray, FloatArray
+from phasegrad.objectives import ClassObjective, Cost
+from phasegrad.solvers import Verdict
+from phasegrad.tensors import (
+    Batch,
+    Contrast,
+    Schur,
+    Settled,
+    Structure,
+    Weights,
+    conjugate,
+    gathered,
+    nudge_steps,
+    nudge_sweeps,
+    scattered,
+    settle,
+    sweeps_and_steps,
+    verdicts,
+)
+from phasegrad.training._engine import Problem, Tallies
+from phasegrad.training._moves import Moves
+from phasegrad.training._samples import Samples
+
+_SCORED_AT_ONCE = 4096
+_HALVINGS = 6
+#: Sweeps to begin with: of free and nudged states; and of Newton's steps where a group is eliminated.
+_SWEEPS, _NUDGED, _SWEEPS_BEFORE, _STEPS, _NUDGED_STEPS = 12, 8, 4, 2, 3
+_MOST_SWEEPS = 96
+# Share of the samples of an epoch that may be left unsettled before the number of sweeps grows.
+_LEFT = 1e-3
+
+
+class Trainer:
+    """Trains one network on one device."""
+
+    def __init__(self, problem: Problem, number: int, device: torch.device) -> None:
+        self.plan, self.network = problem.plan, problem.networks[number]
+        self.structure = Structure.of(self.network)
+        self.device, self.dtype = device, getattr(torch, problem.dtype or "float32")
+        self.cost: Cost = problem.plan.objective
+        self.parts = {name: _Part(samples, number, self.device, self.dtype) for name, samples in problem.parts.items()}
+        self.moves = Moves(problem, number, self.device, self.dtype)
+        data = self.network.inputs and not self.network.clamps_inputs
+        self.turning = bool(np.any(self.network.omega) or "omega" in problem.plan.rates or data)
+        self.limit = max(self.plan.settling.tolerance, self._rounding())
+        hidden = self.structure.hidden is not None
+        self.sweeps, self.nudged = (_SWEEPS_BEFORE, _NUDGED_STEPS) if hidden else (_SWEEPS, _NUDGED)
+        self.steps = _STEPS if hidden else 0
+        self.active = True
+        self.graph: Any = None
+
+    def train(self, orders: Array, factors: FloatArray, stream: np.random.Generator) -> Tallies:
+        """Train for one epoch per row of ``orders`` (epochs, n)."""
+        sums = [self._epoch(order.astype(np.int64), float(f), stream) for order, f in zip(orders, factors, strict=True)]
+        return Tallies(*(np.array(column)[None] for column in zip(*sums, strict=True)))
+
+    def score(self, part: str) -> Tallies:
+        """Return the sums over a part, (1, 1)."""
+        samples = self.parts[part]
+        weights, total = self._weights(), Tallies.zeros()
+        for rows in torch.arange(samples.count, device=self.device).split(_SCORED_AT_ONCE):
+            batch = Batch.of(weights, samples.inputs[rows])
+            settled = settle(batch, self._limits(rows.numel()))
+            converged = settled.residual <= self.limit
+            verdict = verdicts(batch, settled)
+            stable = converged & (verdict == int(Verdict.STABLE))
+            phases = _phases(gathered(self.structure.outputs, settled.states))
+            total += self._tally(samples, rows, phases, stable, converged & ~stable)
+        return Tallies(*(np.array(each).reshape(1, 1) for each in total))
+
+    def _rounding(self) -> float:
+        """Return the force that rounding alone may leave."""
+        network = self.network
+        strongest = float(np.max(np.abs(network.coupling), initial=0.0))
+        if network.field_strength is not None:
+            strongest += float(np.max(np.abs(network.field_strength), initial=0.0))
+        return 32 * torch.finfo(self.dtype).eps * (1 + strongest)
+
+    def _limits(self, size: int) -> Tensor:
+        return torch.full((size,), self.limit, dtype=self.dtype, device=self.device)
+
+    def _weights(self) -> Weights:
+        return Weights(self.structure, self.moves.parameters, turning=self.turning)
+
+    def _epoch(self, order: Array, factor: float, stream: np.random.Generator) -> Tallies:
+        plan, part = self.plan, self.parts["train"]
+        chunks = np.array_split(order, max(1, round(order.size / plan.batch_size)))
+        width = max(chunk.size for chunk in chunks)
+        table = np.zeros((len(chunks), width), dtype=np.int64)
+        there = np.zeros(table.shape, dtype=bool)
+        for k, chunk in enumerate(chunks):
+            table[k, : chunk.size], there[k, : chunk.size] = chunk, True
+        draws = None if plan.augmentation is None else plan.augmentation.draw(stream, part.count)
+        step = self._step(width)
+        step.begin(table, there, factor, draws)
+        for k, chunk in enumerate(chunks):
+            noise = None
+            if plan.input_noise:
+                noise = plan.input_noise * stream.standard_normal((chunk.size, part.inputs.shape[1]))
+            step.play(k, noise)
+        return self._count(step, table[there], there)
+
+    def _step(self, width: int) -> Step:
+        if self.graph is None or self.graph.width != width:
+            self.graph = Step(self, width)
+        return self.graph
+
+    def _count(self, step: Step, order: Array, there: BoolArray) -> Tallies:
+        """Return the sums of an epoch, and let the number of sweeps follow what was left."""
+        settled, unstable, used = (flags.cpu().numpy()[there] for flags in (step.settled, step.unstable, step.used))
+        rows = torch.as_tensor(order, device=self.device)
+        outputs = step.outputs[torch.as_tensor(there, device=self.device)]
+        tallies = self._tally(self.parts["train"], rows, outputs, settled, unstable)
+        short, updates = step.shortened.item(), step.updates.item()
+        lost = float(np.mean(~used))
+        if lost > _LEFT and self.device.type == "cuda" and self.sweeps < _MOST_SWEEPS:
+            self.sweeps, self.nudged = (min(_MOST_SWEEPS, each + max(2, each // 2)) for each in (self.sweeps, self.nudged))
+            self.graph = None
+        return tallies._replace(skipped=float(np.sum(~used)), shortened=short, updates=updates)
+
+    def _tally(self, part: _Part, rows: Tensor, phases: Tensor, ok: Any, unstable: Any) -> Tallies:
+        """Return the sums over some samples."""
+        numbers = rows.cpu().numpy()
+        outputs = phases.double().cpu().numpy()
+        ok, unstable = (np.asarray(each.cpu() if isinstance(each, Tensor) else each) for each in (ok, unstable))
+        weights, targets = part.weights[numbers], part.targets[numbers]
+        counted = np.where(ok, weights, 0.0)
+        seen = np.where(ok[:, None], outputs, 0.0)
+        costs = np.where(ok, self.cost.cost(seen, targets), 0.0)
+        right: Any = np.nan
+        if isinstance(self.cost, ClassObjective):
+            right = self.cost.decide(seen) == part.labels[numbers]
+        zero = 0.0
+        return Tallies(
+            weights.sum(), counted.sum(), (counted * costs).sum(), (counted * right).sum(),
+            (counted * (seen[:, 0] - seen[:, -1])).sum(), (counted * seen.mean(axis=1)).sum(),
+            float(np.sum(~ok & ~unstable)), float(np.sum(unstable)), zero, zero, zero,
+        )  # fmt: skip
+
+
+class Step:
+    """One update: its buffers on the device and, on CUDA, the graph that plays it."""
+
+    def __init__(self, trainer: Trainer, width: int) -> None:
+        self.trainer, self.width = trainer, width
+        self.graph: Any = None
+        self.cursor = torch.zeros(1, dtype=torch.long, device=trainer.device)
+        self.table = torch.zeros(0, 0, dtype=torch.long, device=trainer.device)
+
+    def begin(self, table: Array, there: BoolArray, factor: float, draws: Array | None) -> None:
+        """Take the batches of an epoch."""
+        trainer, device = self.trainer, self.trainer.device
+        if self.table.shape != table.shape:
+            self.graph = None
+            part, outputs = trainer.parts["train"], len(trainer.cost.nodes(trainer.network))
+            flags = (torch.zeros(table.shape, dtype=torch.bool, device=device) for _ in range(3))
+            self.settled, self.unstable, self.used = flags
+            self.outputs = torch.zeros(*table.shape, outputs, dtype=trainer.dtype, device=device)
+            self.table = torch.zeros(table.shape, dtype=torch.long, device=device)
+            self.there = torch.zeros(table.shape, dtype=trainer.dtype, device=device)
+            self.shortened, self.updates, self.factor = torch.zeros(3, 1, dtype=torch.float64, device=device)
+            self.noise = torch.zeros(self.width, part.inputs.shape[1], dtype=trainer.dtype, device=device)
+            self.draws = None if draws is None else torch.as_tensor(draws, device=device)
+        self.table.copy_(torch.as_tensor(table))
+        self.there.copy_(torch.as_tensor(there))
+        self.factor.fill_(factor)
+        for each in (self.cursor, self.shortened, self.updates):
+            each.zero_()
+        if self.draws is not None:
+            self.draws.copy_(torch.as_tensor(draws))
+
+    def play(self, number: int, noise: Array | None) -> None:
+        """Take the update of one batch."""
+        if noise is not None:
+            self.noise[: len(noise)].copy_(torch.as_tensor(noise))
+        if self.trainer.device.type != "cuda" or self.trainer.plan.lock_floor is not None or not self._capturable():
+            self._update()
+            return
+        if self.graph is None:
+            self._capture()
+        self.graph.replay()
+        del number
+
+    def _capturable(self) -> bool:
+        plan, trainer = self.trainer.plan, self.trainer
+        return plan.gradient != "adjoint" or trainer.structure.hidden is not None
+
+    def _capture(self) -> None:
+        """Record the update as a graph, with everything as it was before."""
+        kept = [each.clone() for each in (*self.trainer.moves.buffers, self.cursor, self.shortened, self.updates)]
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(2):
+                self._update()
+        torch.cuda.current_stream().wait_stream(stream)
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            self._update()
+        buffers = (*self.trainer.moves.buffers, self.cursor, self.shortened, self.updates)
+        for each, before in zip(buffers, kept, strict=True):
+            each.copy_(before)
+
+    def _update(self) -> None:
+        trainer = self.trainer
+        plan, part = trainer.plan, trainer.parts["train"]
+        rows = self.table.index_select(0, self.cursor)[0]
+        there = self.there.index_select(0, self.cursor)[0]
+        inputs = part.inputs.index_select(0, rows)
+        if self.draws is not None:
+            inputs = plan.augmentation.apply(inputs, self.draws.index_select(0, rows))
+        if plan.input_noise:
+            inputs = inputs + self.noise
+        batch = Batch.of(trainer._weights(), inputs)
+        free, schur, settled, fallen = self._free(batch)
+        goals = part.goals.index_select(0, rows)
+        contrast, found = self._contrast(batch, free, schur, goals, settled)
+        used = settled & found & (there > 0)
+        share = torch.where(used, there * part.shares.index_select(0, rows), 0.0)
+        total = share.sum()
+        share = share / total.clamp_min(torch.finfo(share.dtype).tiny)
+        slopes = contrast.slopes(trainer.moves.names, share) if trainer.moves.names else {}
+        moves = used.any() & trainer.moves.active
+        trainer.moves.propose(slopes, self.factor)
+        if plan.lock_floor is None:
+            trainer.moves.take(moves, 1.0)
+        else:
+            self._guarded(batch, inputs, free, settled & (there > 0), moves)
+        phases = _phases(gathered(trainer.structure.outputs, free.states))
+        for buffer, values in (
+            (self.outputs, phases), (self.settled, settled), (self.unstable, fallen), (self.used, used)
+        ):  # fmt: skip
+            buffer.index_copy_(0, self.cursor, values[None])
+        self.updates += moves
+        self.cursor += 1
+
+    def _free(self, batch: Batch) -> tuple[Settled, Schur | None, Tensor, Tensor]:
+        """Return free states, the factor there, where they have settled, and where they came to rest and would fall."""
+        trainer = self.trainer
+        free, schur = sweeps_and_steps(batch, trainer.sweeps, trainer.steps)
+        if trainer.device.type == "cpu" and not bool((free.residual <= trainer.limit).all()):
+            free = settle(batch, trainer._limits(batch.size), start=free.states)
+            if schur is not None:
+                schur = Schur(batch, free.states, batch.stiffness(free.states, free.fields))
+        rests = free.residual <= trainer.limit
+        if schur is not None:
+            stands = ~schur.failed
+        else:
+            stiffness = batch.stiffness(free.states, free.fields)[1:]
+            stands = torch.stack([each.reshape(batch.size, -1).amin(1) > 0 for each in stiffness]).all(0)
+        return free, schur, rests & stands, rests & ~stands
+
+    def _contrast(
+        self, batch: Batch, free: Settled, schur: Schur | None, goals: Tensor, settled: Tensor
+    ) -> tuple[Contrast, Tensor]:
+        """Return what the gradient is read off, and where it was found."""
+        trainer, plan = self.trainer, self.trainer.plan
+        if plan.gradient == "adjoint":
+            return self._response(batch, free, schur, goals)
+        signs = (1.0, -1.0) if plan.gradient == "centred" else (1.0,)
+        pulls = [_Pull(trainer.cost, goals, sign * plan.beta) for sign in signs]
+        if schur is not None:
+            nudged = nudge_steps(batch, free, schur, pulls, trainer.nudged)
+        else:
+            nudged = nudge_sweeps(batch, free, pulls, trainer.nudged)
+        if trainer.device.type == "cpu":
+            most = trainer.nudged
+            while not bool((nudged.residual.reshape(len(signs), -1)[:, settled] <= trainer.limit).all()) and most < 256:
+                most *= 2
+                nudged = nudge_sweeps(batch, free, pulls, most)
+        found = (nudged.residual <= trainer.limit).reshape(len(signs), -1).all(0)
+        parts = list(zip(*(each.chunk(len(signs), dim=1) for each in nudged.shifts), strict=True))
+        minus = list(parts[1]) if len(parts) == 2 else None
+        span = plan.beta * len(signs)
+        return Contrast.between(batch, free.states, list(parts[0]), minus, span), found
+
+    def _response(
+        self, batch: Batch, free: Settled, schur: Schur | None, goals: Tensor
+    ) -> tuple[Contrast, Tensor]:
+        outputs = self.trainer.structure.outputs
+        slope = -_Pull(self.trainer.cost, goals, 1.0)(gathered(outputs, free.states))
+        right = [batch.held.new_zeros(())]
+        right += [scattered(outputs, slope, k, free.states[k][0]) for k in batch.structure.moving]
+        if schur is not None:
+            return Contrast.along(batch, free.states, schur.solve(right)), ~schur.failed
+        stiffness = batch.stiffness(free.states, free.fields)
+        response, found = conjugate(batch, free.states, stiffness, right)
+        return Contrast.along(batch, free.states, response), found
+
+    def _guarded(self, batch: Batch, inputs: Tensor, free: Settled, settled: Tensor, moves: Tensor) -> None:
+        """Take the step, halved until every sample that was locked stays so."""
+        trainer = self.trainer
+        assert trainer.plan.lock_floor is not None
+        before, share = trainer.moves.values.clone(), 1.0
+        rows = settled.nonzero()[:, 0]
+        start = [each[:, rows] for each in free.states]
+        for _ in range(_HALVINGS):
+            trainer.moves.take(moves, share)
+            part = Batch.of(trainer._weights(), inputs[rows])
+            again = settle(part, trainer._limits(rows.numel()), start=start)
+            locked = (again.residual <= trainer.limit) & (
+                verdicts(part, again, trainer.plan.lock_floor) == int(Verdict.STABLE)
+            )
+            if bool(locked.all()):
+                break
+            trainer.moves.values.copy_(before)
+            share /= 2
+        else:
+            share = 0.0
+        trainer.moves.remember(moves)
+        self.shortened += float(share < 1)
+
+
+class _Part:
+    """A part of the samples: inputs, targets and weights on the device, and on the host what sums need."""
+
+    def __init__(self, samples: Samples, number: int, device: torch.device, dtype: torch.dtype) -> None:
+        self.inputs = _tensor(samples.inputs[number], dtype, device)
+        self.targets, self.weights = samples.targets[number], samples.weights[number]
+        self.labels = None if samples.labels is None else samples.labels[number]
+        self.goals = _tensor(self.targets, dtype, device)
+        self.shares = _tensor(self.weights, dtype, device)
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return int(self.inputs.shape[0])
+
+
+class _Pull:
+    """The nudge of a cost, times its strength, on states of the outputs."""
+
+    def __init__(self, cost: Cost, goals: Tensor, beta: float) -> None:
+        self.cost, self.goals, self.beta = cost, goals, beta
+
+    def __call__(self, states: Tensor) -> Tensor:
+        return self.beta * self.cost.torch_force(_phases(states), self.goals)
+
+
+def _tensor(values: Array, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Return an array, which may be read-only, as a tensor of its own."""
+    return torch.tensor(np.ascontiguousarray(values), dtype=dtype, device=device)
+
+
+def _phases(states: Tensor) -> Tensor:
+    return torch.atan2(states[1], states[0])
+
+
+def checked_device(given: str | None) -> torch.device:
+    """Return the device of a name; ValueError, in words, if there is none."""
+    try:
+        device = torch.device("cpu" if given is None else given)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError, TypeError) as error:
+        found = [f"cuda:{k}" for k in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise ValueError(
+            f"The device {given!r} cannot be used: {reason}. PyTorch has {', '.join(['cpu', *found])} here."
+        ) from None
+    return device
