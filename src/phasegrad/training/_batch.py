@@ -157,7 +157,8 @@ class _Group:
         """Return some samples, numbers (r, b), of this group's networks."""
         mine = self.rows[:, None]
         labels = None if samples.labels is None else samples.labels[mine, rows]
-        return Samples(samples.inputs[mine, rows], samples.targets[mine, rows], samples.weights[mine, rows], labels)
+        inputs = samples.inputs[mine, rows].astype(np.float64, copy=False)
+        return Samples(inputs, samples.targets[mine, rows], samples.weights[mine, rows], labels)
 
     def _epoch(self, order: IntArray, factor: float, streams: list[np.random.Generator]) -> Tallies:
         plan, samples = self.plan, self.parts["train"]

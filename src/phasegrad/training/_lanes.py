@@ -274,7 +274,7 @@ def _places(graph: Graph, fields: list[int], parameters: Parameters) -> dict[str
 def _records(part: Samples, scale: float) -> FloatArray:
     """Return inputs, targets and class of every sample side by side, (R or 1, n, d + M + 1)."""
     labels = np.zeros(part.weights.shape) if part.labels is None else part.labels
-    sides = [scale * part.inputs, part.targets, labels[..., None]]
+    sides = [np.multiply(scale, part.inputs, dtype=np.float64), part.targets, labels[..., None]]
     # Samples that all networks share have no stride along the networks, and are kept once.
     shared = part.inputs.strides[0] == part.targets.strides[0] == 0
     return np.concatenate([side[:1] if shared else side for side in sides], axis=-1, dtype=np.float64)
