@@ -75,6 +75,19 @@ def gather(
     return train, _stacked([part[1] for part in parts], networks, objective, None, "test")
 
 
+def check_augmentation(augmentation: Any, inputs: Array) -> None:
+    """Raise ValueError where an augmentation does not return what training needs, tried on some inputs (n, d)."""
+    name = type(augmentation).__name__
+    draws = np.asarray(augmentation.draw(np.random.default_rng(0), len(inputs)))
+    if draws.shape[:1] != (len(inputs),):
+        raise ValueError(f"{name}.draw must return one row per sample, here {len(inputs)}. Got shape {draws.shape}.")
+    changed = finite_features(f"result of {name}.apply", augmentation.apply(inputs.copy(), draws), "train")
+    if changed.shape != inputs.shape:
+        raise ValueError(
+            f"{name}.apply must return inputs of the shape that it is given, here {inputs.shape}. Got {changed.shape}."
+        )
+
+
 def validation_rows(samples: Samples, fraction: float, streams: Sequence[np.random.Generator]) -> IntArray:
     """Return the samples held back of every network, (R, k): of classes the same share, at least one, never all."""
     if fraction == 0:
