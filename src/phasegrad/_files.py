@@ -208,7 +208,7 @@ def printable(words: object) -> str:
 
 def read_json(path: Path) -> Any:
     """Return what a JSON file holds. ValueError if it is no such file, too large or nested too deeply, or no file."""
-    with _open_plain(path) as (file, size):
+    with open_plain(path) as (file, size):
         if size > MOST_JSON:
             raise ValueError(f"{printable(path)} is larger than {MOST_JSON >> 20} MB. Name another file.")
         text = file.read(MOST_JSON + 1).decode("utf-8")
@@ -243,7 +243,7 @@ def read_archive(
         Whether an array of this name is read.
     """
     place = printable(path)
-    with _open_plain(path) as (file, size):
+    with open_plain(path) as (file, size):
         try:
             arrays = _arrays(file, size, lambda name: name == "header" or wanted(name))
         except _UNREADABLE as error:
@@ -279,7 +279,7 @@ def made_from(path: Path, kind: str) -> Iterator[None]:
 
 
 @contextmanager
-def _open_plain(path: Path) -> Iterator[tuple[IO[bytes], int]]:
+def open_plain(path: Path) -> Iterator[tuple[IO[bytes], int]]:
     """Open a file to read, with its size; a pipe or a device, whose end may never come, is refused."""
     place = printable(path)
     try:

@@ -45,6 +45,14 @@ def finite_array(name: str, value: ArrayLike, owner: str) -> FloatArray:
     return array
 
 
+def finite_features(name: str, value: ArrayLike, owner: str) -> Array:
+    """Return ``value`` as a finite array: one of float32 as it is, which is half the memory of images, else float64."""
+    single = isinstance(value, np.ndarray) and value.dtype == np.float32
+    if single and np.all(np.isfinite(value)):
+        return np.asarray(value)
+    return finite_array(name, value, owner)
+
+
 def shaped_array(name: str, value: ArrayLike, shape: tuple[int, ...], owner: str) -> FloatArray:
     """Return ``value`` as a finite array of exactly ``shape``; a scalar is spread over it."""
     array = finite_array(name, value, owner)
@@ -59,7 +67,11 @@ def shaped_array(name: str, value: ArrayLike, shape: tuple[int, ...], owner: str
 
 def last_axis_array(name: str, value: ArrayLike, width: int, meaning: str, owner: str) -> FloatArray:
     """Return ``value`` as a finite array whose last axis has ``width`` entries."""
-    array = finite_array(name, value, owner)
+    return check_last_axis(name, finite_array(name, value, owner), width, meaning, owner)
+
+
+def check_last_axis(name: str, array: Array, width: int, meaning: str, owner: str) -> Array:
+    """Return ``array`` if its last axis has ``width`` entries."""
     if array.ndim == 0 or array.shape[-1] != width:
         raise ValueError(
             f"The '{name}' parameter of {owner} must have a last axis of length {width} ({meaning}). "

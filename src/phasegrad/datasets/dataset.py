@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from phasegrad._files import printable
 from phasegrad._validation import (
+    Array,
     FloatArray,
     IntArray,
     choice,
@@ -21,6 +23,7 @@ from phasegrad._validation import (
     last_axis_array,
     positive_float,
     random_stream,
+    whole_number,
 )
 
 
@@ -109,8 +112,8 @@ class Dataset:
     ----------
     name : str
         What the data are, in a few words.
-    x_train, x_test : array of shape (n, d)
-        Features.
+    x_train, x_test : array of shape (n, d), or (n, *shape)
+        Features; float32 where given so, else float64.
     y_train, y_test : int array of shape (n,)
         Labels: positions in ``classes``.
     classes, features : tuple of str
@@ -119,6 +122,8 @@ class Dataset:
         The scaling that was applied to the features, if any.
     train_rows, test_rows : int array of shape (n,) or None
         Positions of the samples in the table before it was split.
+    shape : tuple of int or None
+        Of one sample where it has one, such as (channels, height, width) of an image; the features in C order.
 
     Examples
     --------
@@ -131,22 +136,25 @@ class Dataset:
     """
 
     name: str
-    x_train: FloatArray
+    x_train: Array
     y_train: IntArray
-    x_test: FloatArray
+    x_test: Array
     y_test: IntArray
     classes: tuple[str, ...]
     features: tuple[str, ...]
     scaling: Scaling | None = None
     train_rows: IntArray | None = None
     test_rows: IntArray | None = None
+    shape: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "classes", distinct_names("classes", self.classes, "Dataset"))
         object.__setattr__(self, "features", distinct_names("features", self.features, "Dataset"))
+        if self.shape is not None:
+            object.__setattr__(self, "shape", sample_shape(self.shape, len(self.features), "Dataset"))
         for part in ("train", "test"):
             x, y, rows = f"x_{part}", f"y_{part}", f"{part}_rows"
-            table = _feature_table(x, getattr(self, x), self.features, "Dataset")
+            table = _feature_table(x, getattr(self, x), self.features, "Dataset", self.shape)
             labels = _label_array(y, getattr(self, y), len(table), len(self.classes), "Dataset")
             object.__setattr__(self, x, frozen_array(table))
             object.__setattr__(self, y, frozen_array(labels))
@@ -268,16 +276,35 @@ def distinct_names(name: str, value: Any, owner: str) -> tuple[str, ...]:
     return names
 
 
-def _feature_table(name: str, value: Any, features: tuple[str, ...], owner: str) -> FloatArray:
+def sample_shape(value: Any, features: int, owner: str) -> tuple[int, ...]:
+    """Return ``value`` as the shape of a sample with so many features."""
+    given = tuple(value) if isinstance(value, Iterable) else (value,)
+    shape = tuple(whole_number("shape", length, 1, owner) for length in given)
+    if math.prod(shape) != features:
+        raise ValueError(
+            f"The 'shape' parameter of {owner} must be that of {_count(features, 'feature')}. Got {shape}, which is of "
+            f"{math.prod(shape)}."
+        )
+    return shape
+
+
+def _feature_table(
+    name: str, value: Any, features: tuple[str, ...], owner: str, shape: tuple[int, ...] | None = None
+) -> Array:
     table = plain_array(name, value, owner)
-    if table.ndim != 2 or table.shape[1] != len(features):
+    shaped = shape is not None and table.shape[1:] == shape
+    if not shaped and (table.ndim != 2 or table.shape[1] != len(features)):
         raise ValueError(
             f"The '{name}' parameter of {owner} must be a table of shape (samples, {len(features)}): a row for each "
             f"sample and a column for each feature. Got shape {table.shape}."
         )
-    for k, feature in enumerate(features):
-        finite_array(f"{name}[:, {k}] ({printable(feature)})", table[:, k], owner)
-    return table.astype(np.float64)
+    if table.dtype not in (np.float32, np.float64) or not np.all(np.isfinite(table)):
+        columns = table.reshape(len(table), len(features))
+        for k, feature in enumerate(features):
+            finite_array(f"{name}[:, {k}] ({printable(feature)})", columns[:, k], owner)
+    # What nobody can change any more need not be copied.
+    shared = table.flags.writeable or table.base is not None
+    return table.astype(np.float32 if table.dtype == np.float32 else np.float64, copy=shared)
 
 
 def _label_array(name: str, value: Any, length: int, n_classes: int, owner: str) -> IntArray:

@@ -158,22 +158,34 @@ class _Group:
         """Return some samples, numbers (r, b), of this group's networks."""
         mine = self.rows[:, None]
         labels = None if samples.labels is None else samples.labels[mine, rows]
-        return Samples(samples.inputs[mine, rows], samples.targets[mine, rows], samples.weights[mine, rows], labels)
+        inputs = samples.inputs[mine, rows].astype(np.float64, copy=False)
+        return Samples(inputs, samples.targets[mine, rows], samples.weights[mine, rows], labels)
 
     def _epoch(self, order: IntArray, factor: float, streams: list[np.random.Generator]) -> Tallies:
         plan, samples = self.plan, self.parts["train"]
         if plan.warm_start == "epoch":
             self.progress = self.progress._replace(phases=np.zeros_like(self.progress.phases))
+        draws: Any = None
+        if plan.augmentation is not None:
+            draws = np.stack([np.asarray(plan.augmentation.draw(stream, samples.count)) for stream in streams])
         total = Tallies.zeros(self.rows.size)
         with nullcontext() if self.threaded else one_blas_thread():
             for rows in np.array_split(order, max(1, round(order.shape[1] / plan.batch_size)), axis=1):
                 some = self._samples(samples, rows)
                 inputs = some.inputs
+                if draws is not None:
+                    inputs = self._augmented(inputs, draws[np.arange(self.rows.size)[:, None], rows])
                 if plan.input_noise:
                     noise = [stream.standard_normal(inputs.shape[1:]) for stream in streams]
                     inputs = inputs + plan.input_noise * np.stack(noise)
                 total += self._update(some, inputs, factor)
         return total
+
+    def _augmented(self, inputs: FloatArray, draws: Array) -> FloatArray:
+        """Return inputs (r, b, d) after the changes drawn for each, (r, b, ...)."""
+        flat = inputs.reshape(-1, inputs.shape[-1])
+        changed = self.plan.augmentation.apply(flat, draws.reshape(len(flat), *draws.shape[2:]))
+        return np.asarray(changed, dtype=np.float64).reshape(inputs.shape)
 
     def _update(self, some: Samples, inputs: FloatArray, factor: float) -> Tallies:
         """Settle, nudge, step and guard one batch of every network; return its sums."""

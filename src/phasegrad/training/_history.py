@@ -318,6 +318,8 @@ def origin_of(networks: Sequence[Network], plan: Plan, *parts: Samples | None) -
     graph = networks[0].graph
     same = plan.replace(epochs=0, evaluate_every=1, record=()) if isinstance(plan.schedule, Constant) else plan
     settings = {item.name: _plain(getattr(same, item.name)) for item in fields(same)}
+    if same.augmentation is None:
+        del settings["augmentation"]  # states are older than it
     roles = [len(networks), graph.size, graph.inputs, graph.outputs, graph.reference, graph.clamped, graph.pinned]
     roles += [graph.grounded, networks[0].input_scale, networks[0].signed]
     terms = [[type(term).__name__, _plain(term)] for term in networks[0].terms]

@@ -102,6 +102,7 @@ class LaneEngine:
             (plan.batch_size != 1 or plan.optimizer != Momentum(0.0), "learn sample by sample, by plain descent"),
             (plan.weight_decay > 0 or plan.input_noise > 0 or plan.lock_floor is not None or plan.patience is not None,
              "have no weight decay, input noise, lock guard or patience"),
+            (plan.augmentation is not None, "take samples as they are, without augmentation"),
             (any(np.any(part.weights != 1) for part in problem.parts.values()), "count every sample alike"),
             (network.free.size > _LARGEST, f"are for at most {_LARGEST} oscillators that move"),
         ]  # fmt: skip
@@ -274,7 +275,7 @@ def _places(graph: Graph, fields: list[int], parameters: Parameters) -> dict[str
 def _records(part: Samples, scale: float) -> FloatArray:
     """Return inputs, targets and class of every sample side by side, (R or 1, n, d + M + 1)."""
     labels = np.zeros(part.weights.shape) if part.labels is None else part.labels
-    sides = [scale * part.inputs, part.targets, labels[..., None]]
+    sides = [np.multiply(scale, part.inputs, dtype=np.float64), part.targets, labels[..., None]]
     # Samples that all networks share have no stride along the networks, and are kept once.
     shared = part.inputs.strides[0] == part.targets.strides[0] == 0
     return np.concatenate([side[:1] if shared else side for side in sides], axis=-1, dtype=np.float64)

@@ -95,6 +95,10 @@ class Plan:
         "class_separation" (smallest distance between the mean output phases of two classes).
     shuffle : Shuffle
         Where the orders of the samples come from.
+    augmentation : object with draw and apply, or None
+        How training samples are changed anew in every epoch, such as ``datasets.Shifts(1)``: ``draw(stream, n)``
+        returns an array with a row for each sample, and ``apply(inputs, rows)`` the inputs (b, d) after that. Scores of
+        the validation and test parts are of the samples as they are, those of training of what was learned from.
     """
 
     learn: Any = "coupling"
@@ -121,6 +125,7 @@ class Plan:
     evaluate_every: int = 1
     record: Any = ()
     shuffle: Shuffle = Shuffle()
+    augmentation: Any = None
 
     def __post_init__(self) -> None:
         owner = "the plan"
@@ -143,6 +148,8 @@ class Plan:
             )
         if not isinstance(self.settling, Settling) or not isinstance(self.shuffle, Shuffle):
             raise TypeError(f"The 'settling' of {owner} must be a Settling, and its 'shuffle' a Shuffle.")
+        if self.augmentation is not None:
+            _check_augmentation(self.augmentation, owner)
         if self.warm_start != "none" and self.batch_size != 1:
             raise ValueError(f"The 'warm_start' of {owner} needs batches of one sample. Got {self.batch_size}.")
         if self.patience is not None and self.validation_fraction == 0:
@@ -260,6 +267,15 @@ def classifier_plan(**changes: Any) -> Plan:
 PAPER_BOUNDS: Mapping[str, tuple[float, float]] = MappingProxyType({"omega": (-3.0, 3.0), "coupling": (0.01, 8.0)})
 #: What learns in a layered network with clamped inputs and bias fields.
 LAYER_PARAMETERS = ("coupling", "field_strength", "field_phase")
+
+
+def _check_augmentation(given: Any, owner: str) -> None:
+    able = all(callable(getattr(given, name, None)) for name in ("draw", "apply"))
+    if not able or isinstance(given, type):
+        raise TypeError(
+            f"The 'augmentation' of {owner} must be None or have the methods draw and apply, as datasets.Shifts(1) "
+            f"does. Got {given!r:.80}{' (a class: call it)' if isinstance(given, type) else ''}."
+        )
 
 
 def _checked_bounds(given: Any, owner: str) -> tuple[tuple[str, tuple[float, float]], ...]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phasegrad._validation import Array, FloatArray, IntArray, last_axis_array
+from phasegrad._validation import Array, FloatArray, IntArray, check_last_axis, finite_features, last_axis_array
 from phasegrad.datasets import Dataset
 from phasegrad.networks import Network
 from phasegrad.objectives import ClassObjective, Cost
@@ -19,10 +19,11 @@ from phasegrad.objectives import ClassObjective, Cost
 class Samples:
     """n samples of every one of R networks: inputs (R, n, d), targets (R, n, M), weights (R, n), labels (R, n) or None.
 
-    Where all networks have the same samples the first axis takes no memory.
+    Where all networks have the same samples the first axis takes no memory. Inputs given in single precision stay so,
+    and engines take them as double a batch at a time.
     """
 
-    inputs: FloatArray
+    inputs: Array
     targets: Array
     weights: FloatArray
     labels: IntArray | None
@@ -74,6 +75,19 @@ def gather(
     return train, _stacked([part[1] for part in parts], networks, objective, None, "test")
 
 
+def check_augmentation(augmentation: Any, inputs: Array) -> None:
+    """Raise ValueError where an augmentation does not return what training needs, tried on some inputs (n, d)."""
+    name = type(augmentation).__name__
+    draws = np.asarray(augmentation.draw(np.random.default_rng(0), len(inputs)))
+    if draws.shape[:1] != (len(inputs),):
+        raise ValueError(f"{name}.draw must return one row per sample, here {len(inputs)}. Got shape {draws.shape}.")
+    changed = finite_features(f"result of {name}.apply", augmentation.apply(inputs.copy(), draws), "train")
+    if changed.shape != inputs.shape:
+        raise ValueError(
+            f"{name}.apply must return inputs of the shape that it is given, here {inputs.shape}. Got {changed.shape}."
+        )
+
+
 def validation_rows(samples: Samples, fraction: float, streams: Sequence[np.random.Generator]) -> IntArray:
     """Return the samples held back of every network, (R, k): of classes the same share, at least one, never all."""
     if fraction == 0:
@@ -102,7 +116,8 @@ def _is_list(data: Any) -> bool:
 def _arrays(data: Any) -> tuple[Any, Any]:
     """Return inputs and targets of the training part and, if there is one, of the test part."""
     if isinstance(data, Dataset):
-        return (data.x_train, data.y_train), (data.x_test, data.y_test) if len(data.y_test) else None
+        train, test = (x.reshape(len(x), len(data.features)) for x in (data.x_train, data.x_test))
+        return (train, data.y_train), (test, data.y_test) if len(data.y_test) else None
     if isinstance(data, tuple | list) and len(data) in (2, 4):
         return (data[0], data[1]), (data[2], data[3]) if len(data) == 4 else None
     raise TypeError(
@@ -124,7 +139,7 @@ def _stacked(
             f"The {word} parts of the data sets differ in size: {sorted(shapes)}. Train them in separate calls."
         )
     inputs, targets, labels = (
-        _spread(np.stack(column), count) if column[0] is not None else None for column in zip(*checked, strict=True)
+        _spread(_one_array(column), count) if column[0] is not None else None for column in zip(*checked, strict=True)
     )
     assert inputs is not None
     assert targets is not None
@@ -133,8 +148,10 @@ def _stacked(
 
 def _checked(
     part: tuple[Any, Any], network: Network, objective: Cost, word: str
-) -> tuple[FloatArray, Array, IntArray | None]:
-    inputs = last_axis_array(f"{word} inputs", part[0], len(network.inputs), "one value per input", "train")
+) -> tuple[Array, Array, IntArray | None]:
+    name = f"{word} inputs"
+    inputs = finite_features(name, part[0], "train")
+    check_last_axis(name, inputs, len(network.inputs), "one value per input", "train")
     given = np.asarray(part[1])
     if inputs.ndim != 2 or given.shape[:1] != inputs.shape[:1] or not given.size:
         raise ValueError(
@@ -146,6 +163,11 @@ def _checked(
     width = len(objective.nodes(network))
     targets = objective.check_target(given[:, None] if given.ndim == 1 and width == 1 else given, network)
     return inputs, targets, None
+
+
+def _one_array(column: Sequence[Any]) -> Array:
+    # A single part is large where it is images: it is not copied.
+    return np.asarray(column[0])[None] if len(column) == 1 else np.stack(column)
 
 
 def _spread(stacked: Array, count: int) -> Array:

@@ -20,9 +20,16 @@ from phasegrad.training._lanes import LaneEngine
 from phasegrad.training._optimizers import Arrays
 from phasegrad.training._plan import Plan, classifier_plan
 from phasegrad.training._records import NUDGED, nudged_error, record
-from phasegrad.training._samples import Samples, gather, validation_rows
+from phasegrad.training._samples import Samples, check_augmentation, gather, validation_rows
 from phasegrad.training._tensors import DTYPES, TorchEngine
 
+Report = Callable[[int, History], None]
+
+#: The engines, the one that "auto" tries first before the others.
+ENGINES: dict[str, type[Any]] = {"lanes": LaneEngine, "batch": BatchEngine, "torch": TorchEngine}
+_ORDERS_AT_ONCE = 2**22
+# Training samples on whose targets the objective is tried before training begins.
+_CHECKED = 8
 
 
 class Where(NamedTuple):
@@ -32,15 +39,6 @@ class Where(NamedTuple):
     threads: int | None = None
     device: str | None = None
     dtype: str | None = None
-
-
-Report = Callable[[int, History], None]
-
-#: The engines, the one that "auto" tries first before the others.
-ENGINES: dict[str, type[Any]] = {"lanes": LaneEngine, "batch": BatchEngine, "torch": TorchEngine}
-_ORDERS_AT_ONCE = 2**22
-# Training samples on whose targets the objective is tried before training begins.
-_CHECKED = 8
 
 
 def train(
@@ -180,6 +178,8 @@ def _set_up(
     train_part, test_part = gather(networks, data, chosen.objective, sample_weight)
     some = train_part.targets[0, :_CHECKED]
     check_cost(chosen.objective, np.full((some.shape[0], len(chosen.objective.nodes(networks[0]))), 0.1), some, "train")
+    if chosen.augmentation is not None:
+        check_augmentation(chosen.augmentation, train_part.inputs[0, :_CHECKED])
     run = _Run(networks, chosen, train_part, test_part, _seeds(seed, len(networks)), state)
     run.start(where, _masks(networks, chosen, mask))
     return run
@@ -273,6 +273,8 @@ class _Run:
         """Train up to the next evaluation, as far as the orders of the samples fit in memory."""
         plan, size = self.plan, self.parts["train"].count
         fit = max(1, _ORDERS_AT_ONCE // max(size * len(self.networks), 1))
+        if plan.augmentation is not None:
+            fit = 1  # draws of an epoch come after its order and before the next: it matters not where training stops
         block = 1
         while block < fit and self.epoch + block < last and not plan.evaluates_after(self.epoch + block):
             block += 1
