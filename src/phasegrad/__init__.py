@@ -54,6 +54,8 @@ from phasegrad.graphs import Layout, Link
 from phasegrad.initial import multi_start_frequencies, output_frequencies, random_frequencies, spectral_frequencies
 from phasegrad.models import Model, Prediction, load_model, save_model
 from phasegrad.networks import (
+    Convolution,
+    Dense,
     Network,
     complete,
     erdos_renyi,
@@ -61,6 +63,7 @@ from phasegrad.networks import (
     from_networkx,
     lattice,
     layered,
+    layers,
     random_network,
     random_regular,
     ring,
@@ -106,10 +109,12 @@ __version__ = _version("phasegrad")
 __all__ = [
     "Adam",
     "ClassObjective",
+    "Convolution",
     "Cosine",
     "CosineCrossEntropy",
     "Cost",
     "CriticalScale",
+    "Dense",
     "Equilibria",
     "Equilibrium",
     "Gradient",
@@ -167,6 +172,7 @@ __all__ = [
     "laplacian",
     "lattice",
     "layered",
+    "layers",
     "load_model",
     "load_state",
     "multi_start_frequencies",

@@ -57,12 +57,14 @@ def spectral_frequencies(network: Network, *, sign: int = 1, scale: float = 0.3)
     sign = _checked_sign(sign, "spectral_frequencies")
     scale = positive_float("scale", scale, "spectral_frequencies")
     contrast = _contrast(network, "spectral_frequencies")
-    still = network.replace(inputs=()) if network.clamps_inputs else network
+    still = network.untied()
+    still = still.replace(inputs=()) if network.clamps_inputs else still
     system, _ = build_system(still, None)
     answer, _ = respond(system, np.zeros((1, network.size)), contrast[None, still.free])
     omega = np.zeros(network.size)
     omega[still.free] = answer[0]
     omega[list(network.inputs)] = 0.0
+    omega = _shared(network, omega)
     return network.replace(omega=sign * scale * omega / np.max(np.abs(omega)))
 
 
@@ -80,7 +82,7 @@ def output_frequencies(
     omega = sign * scale * contrast
     hidden = np.setdiff1d(network.learnable, network.outputs)
     omega[hidden] = random_stream(seed, "output_frequencies").uniform(-noise, noise, hidden.size)
-    return network.replace(omega=omega)
+    return network.replace(omega=_shared(network, omega))
 
 
 def multi_start_frequencies(
@@ -124,19 +126,27 @@ def _separations(network: Network, candidates: FloatArray, samples: FloatArray) 
     if network.clamps_inputs:
         phases = np.array([find_equilibrium(network.replace(omega=omega), samples).phases for omega in candidates])
     else:
-        omega = np.repeat(candidates[:, None], len(samples), axis=1)
+        every = network.graph.sharing.spread("nodes", candidates)
+        omega = np.repeat(every[:, None], len(samples), axis=1)
         omega[:, :, list(network.inputs)] = network.input_scale * samples
-        turned = network.replace(inputs=tuple(range(network.size)), input_scale=1.0)
+        turned = network.untied().replace(inputs=tuple(range(network.size)), input_scale=1.0)
         phases = find_equilibrium(turned, omega).phases
     separation: FloatArray = phases[..., network.outputs[0]] - phases[..., network.outputs[-1]]
     return separation
 
 
 def _draw(network: Network, stream: np.random.Generator, scale: float) -> FloatArray:
-    nodes = network.learnable
-    omega = np.zeros(network.size)
-    omega[nodes] = stream.uniform(-scale, scale, nodes.size)
+    learnable = np.flatnonzero(network.term_of("omega")[1].learnable(network.graph))
+    omega = np.zeros(network.omega.size)
+    omega[learnable] = stream.uniform(-scale, scale, learnable.size)
     return omega
+
+
+def _shared(network: Network, omega: FloatArray) -> FloatArray:
+    """Return frequencies of all oscillators (N,) as values of the network: the mean where some share one."""
+    sharing = network.graph.sharing
+    mean: FloatArray = sharing.collect("nodes", omega) / sharing.counts("nodes")
+    return mean
 
 
 def _contrast(network: Network, owner: str) -> FloatArray:
@@ -160,7 +170,7 @@ STREAM = 10_000
 #: the paper's spectral seed is positive there, its output-only start negative.
 STARTS: dict[str, Callable[[Network, ArrayLike, int], Network]] = {
     "random": lambda network, _samples, _seed: network,
-    "zero": lambda network, _samples, _seed: network.replace(omega=np.zeros(network.size)),
+    "zero": lambda network, _samples, _seed: network.replace(omega=np.zeros(network.omega.size)),
     "spectral": lambda network, _samples, _seed: spectral_frequencies(network),
     "anti-spectral": lambda network, _samples, _seed: spectral_frequencies(network, sign=-1),
     "outputs-positive": lambda network, _samples, seed: output_frequencies(network, sign=1, seed=seed + STREAM),

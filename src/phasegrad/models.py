@@ -19,6 +19,7 @@ from phasegrad._files import made_from, printable, read_archive, write_archive
 from phasegrad._validation import FloatArray, counted, finite_array
 from phasegrad.datasets import Dataset, Scaling
 from phasegrad.equilibria import Equilibrium, Settling
+from phasegrad.graphs import Layout
 from phasegrad.networks import Network
 from phasegrad.objectives import CLASS_OBJECTIVES, ClassObjective, Cost, PhaseTargets
 from phasegrad.terms import TERMS, Interaction, OddSeries, Sine
@@ -26,7 +27,9 @@ from phasegrad.training import Training
 
 VERSION = 2
 
-_PLAIN = ("inputs", "outputs", "reference", "grounded", "input_mode", "input_scale", "signed")
+_PLAIN = ("inputs", "outputs", "reference", "grounded", "input_mode", "input_scale", "input_phase", "signed")
+# What files of earlier versions do not say.
+_LATER = {"grounded": False, "input_phase": 0.0}
 _PARAMETER = "parameter."
 _OBJECTIVES: dict[str, type[Cost]] = {**CLASS_OBJECTIVES, "PhaseTargets": PhaseTargets}
 
@@ -161,7 +164,7 @@ def save_model(path: str | os.PathLike[str], model: Model) -> None:
             "save_model takes a Model: Model.from_training(result, data) of a training, classifier.to_model() of an "
             f"estimator, or Model(...) of a network. Got {type(model).__name__}."
         )
-    network = model.network
+    network, layout = model.network, model.network.graph.layout
     own = [type(term).__name__ for term in network.terms if type(term) not in TERMS]
     if own:
         raise ValueError(f"A model file holds the package's own terms only, not {own[0]}.")
@@ -171,6 +174,7 @@ def save_model(path: str | os.PathLike[str], model: Model) -> None:
         "format": "phasegrad model",
         "version": VERSION,
         "network": {name: getattr(network, name) for name in _PLAIN},
+        **({} if layout is None else {"layout": layout.as_dict()}),
         "interaction": _interaction_header(network.interaction),
         "objective": {"kind": type(model.objective).__name__, **vars(model.objective)},
         "classes": list(model.classes),
@@ -179,10 +183,9 @@ def save_model(path: str | os.PathLike[str], model: Model) -> None:
         "settling": model.settling.as_dict(),
         "scalings": {name: each.beyond for name, each in _scalings(model).items()},
     }
-    arrays: dict[str, Any] = {
-        "edges": network.edges,
-        **{f"parameter.{name}": each for name, each in network.parameters.items()},
-    }
+    arrays: dict[str, Any] = {f"parameter.{name}": each for name, each in network.parameters.items()}
+    if layout is None:
+        arrays["edges"] = network.edges
     for name, each in _scalings(model).items():
         arrays |= {f"{name}.low": each.low, f"{name}.high": each.high}
     write_archive(Path(path), header, arrays)
@@ -216,10 +219,9 @@ def _model(header: dict[str, Any], arrays: dict[str, Any]) -> Model:
     known = {parameter.name for term in TERMS for parameter in term.every}
     if unknown := [name for name in parameters if name not in known]:
         raise ValueError(f"it has a parameter {unknown[0]!r:.40}, which no network has")
-    # Files of version 0.2 know no grounded networks.
-    settings = {name: {"grounded": False, **header["network"]}[name] for name in _PLAIN}
+    settings = {name: {**_LATER, **header["network"]}[name] for name in _PLAIN}
     network = Network(
-        arrays["edges"],
+        _layout(header["layout"], parameters) if "layout" in header else arrays["edges"],
         interaction=_interaction(**header["interaction"]),
         labels=_words("labels", header["labels"], str | int),
         **parameters,
@@ -238,6 +240,14 @@ def _model(header: dict[str, Any], arrays: dict[str, Any]) -> Model:
         settling=Settling(**header["settling"]),
         **scalings,
     )
+
+
+def _layout(given: Any, parameters: dict[str, Any]) -> Layout:
+    layout = Layout.from_dict(given)
+    # One number would stand for as many as the layout promises.
+    if any(each.ndim != 1 for each in parameters.values()):
+        raise ValueError("its parameters are not lists of numbers")
+    return layout
 
 
 def _words(name: str, given: Any, kind: Any) -> tuple[Any, ...] | None:

@@ -1,4 +1,4 @@
-"""Networks: the value itself, its builders, and the ways from and to matrices and NetworkX."""
+"""Networks: the value itself, its builders, edge by edge or layer by layer, and the ways from and to matrices."""
 
 from phasegrad.networks._builders import (
     complete,
@@ -12,9 +12,12 @@ from phasegrad.networks._builders import (
     small_world,
 )
 from phasegrad.networks._interchange import from_matrix, from_networkx, to_matrix, to_networkx
+from phasegrad.networks._layers import Convolution, Dense, layers
 from phasegrad.networks._network import Network
 
 __all__ = [
+    "Convolution",
+    "Dense",
     "Network",
     "complete",
     "erdos_renyi",
@@ -22,6 +25,7 @@ __all__ = [
     "from_networkx",
     "lattice",
     "layered",
+    "layers",
     "random_network",
     "random_regular",
     "ring",

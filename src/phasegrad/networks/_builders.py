@@ -56,7 +56,7 @@ def layered(
     n_hidden = whole_number("n_hidden", n_hidden, 1, "layered")
     n_out = whole_number("n_out", n_out, 1, "layered")
     coupling_scale = positive_float("coupling_scale", coupling_scale, "layered")
-    _refuse_drawn(options, "layered")
+    refuse_drawn(options, "layered")
     rng = random_stream(seed, "layered")
     size = n_in + n_hidden + n_out
     hidden = range(n_in, n_in + n_hidden)
@@ -111,7 +111,7 @@ def signed_layers(
     n_out = whole_number("n_out", n_out, 1, "signed_layers")
     gain = positive_float("gain", gain, "signed_layers")
     widths = _layer_sizes(hidden)
-    _refuse_drawn(options, "signed_layers")
+    refuse_drawn(options, "signed_layers")
     rng = random_stream(seed, "signed_layers")
     size = n_in + sum(widths) + n_out
     layers = np.split(np.arange(size), np.cumsum([n_in, *widths]))
@@ -165,7 +165,7 @@ def random_network(
     mean_coupling = positive_float("mean_coupling", mean_coupling, "random_network")
     spread = float_between("spread", spread, 0, math.inf, "random_network")
     p = float_between("p", p, 0, 1, "random_network")
-    _refuse_drawn(options, "random_network")
+    refuse_drawn(options, "random_network")
     rng = random_stream(seed, "random_network")
     omega = rng.standard_normal(n) * spread
     omega = omega - omega.mean()
@@ -260,7 +260,8 @@ def erdos_renyi(
     return _from_pairs(pairs, n, coupling, omega, options)
 
 
-def _refuse_drawn(options: dict[str, Any], owner: str) -> None:
+def refuse_drawn(options: dict[str, Any], owner: str) -> None:
+    """Refuse what a builder draws itself."""
     for name in ("coupling", "omega"):
         if name in options:
             raise TypeError(f"{owner} sets '{name}' itself. To change it, use network.replace({name}=...) afterwards.")

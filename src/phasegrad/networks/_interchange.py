@@ -77,6 +77,7 @@ def to_matrix(network: Network, *, compressed: bool = False) -> Any:
     """
     if not compressed:
         refuse_dense(network.size, "to_matrix", "Ask for to_matrix(network, compressed=True) instead.")
+    network = network.untied()
     i, j = network.edges.T
     reverse = network.coupling if network.coupling_reverse is None else network.coupling_reverse
     entries = (np.concatenate([network.coupling, reverse]), (np.concatenate([i, j]), np.concatenate([j, i])))
@@ -136,10 +137,12 @@ def from_networkx(graph: nx.Graph, *, weight: str | None = None, **options: Any)
 def to_networkx(network: Network) -> nx.Graph:
     """Return the network as a NetworkX graph from which `from_networkx` makes the same network again.
 
-    Reciprocal networks become a Graph; others a DiGraph with an edge u -> v where u acts on v.
+    Reciprocal networks become a Graph; others a DiGraph with an edge u -> v where u acts on v. Of a network with a
+    layout the graph holds what each oscillator and each edge has, and no longer which of them share it.
     """
     import networkx as nx
 
+    network = network.untied()
     names = list(range(network.size)) if network.labels is None else list(network.labels)
     graph: Any = nx.Graph() if network.reciprocal else nx.DiGraph()
     for key in ROLES:

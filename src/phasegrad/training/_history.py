@@ -322,10 +322,13 @@ def origin_of(networks: Sequence[Network], plan: Plan, *parts: Samples | None) -
         del settings["augmentation"]  # states are older than it
     roles = [len(networks), graph.size, graph.inputs, graph.outputs, graph.reference, graph.clamped, graph.pinned]
     roles += [graph.grounded, networks[0].input_scale, networks[0].signed]
+    # What older versions did not know is left out where it is not used: their states still belong to what they did.
+    roles += [networks[0].input_phase] if networks[0].input_phase else []
+    roles += [graph.layout.as_dict()] if graph.layout else []
     terms = [[type(term).__name__, _plain(term)] for term in networks[0].terms]
     digest = hashlib.sha256(json.dumps([roles, terms, settings], sort_keys=True, default=str).encode())
     arrays = [array for part in parts if part is not None for array in (part.inputs, part.targets, part.weights)]
-    for array in (graph.edges, *arrays):
+    for array in (*([] if graph.layout else [graph.edges]), *arrays):
         # Samples that all networks share are there once, and spread by a stride of zero.
         digest.update(np.ascontiguousarray(array[0] if array.strides[0] == 0 else array).data)
     return digest.hexdigest()

@@ -18,6 +18,7 @@ import numpy as np
 
 from phasegrad._validation import Array, BoolArray, FloatArray, IntArray
 from phasegrad.graphs import Graph
+from phasegrad.networks import Network
 from phasegrad.objectives import ClassObjective, PaperPair, formula_of
 from phasegrad.terms import Coupling, Field, Frequencies
 from phasegrad.training._batch import bounds_of
@@ -77,7 +78,7 @@ class LaneEngine:
         if isinstance(plan.objective, ClassObjective):
             self.table = np.array(plan.objective.table(len(network.outputs)))
         self.weights = {name: part.count for name, part in problem.parts.items()}
-        self.records = {name: _records(part, network.input_scale) for name, part in problem.parts.items()}
+        self.records = {name: _records(part, network) for name, part in problem.parts.items()}
         rate = self._joined({name: rates.get(name, np.zeros(each.shape)) for name, each in self.given.items()})
         self.learned = np.flatnonzero(np.any(rate > 0, axis=0))
         # The raw slope of a frequency needs those of all others.
@@ -96,6 +97,7 @@ class LaneEngine:
         strange = [str(term) for term in network.terms if not (type(term) in _TERMS and term.phasor)]
         formula = formula_of(cost)
         reasons = [
+            (network.graph.layout is not None, "know no parameters that several edges or oscillators share"),
             (strange, f"train reciprocal sine coupling, frequencies and bias fields, not {', '.join(strange)}"),
             (formula is None or formula.kind not in _COSTS, "know costs that are distances to target phases"),
             (tuple(cost.nodes(network)) != network.outputs, "nudge the outputs of a network, and nothing else"),
@@ -272,10 +274,11 @@ def _places(graph: Graph, fields: list[int], parameters: Parameters) -> dict[str
     }
 
 
-def _records(part: Samples, scale: float) -> FloatArray:
+def _records(part: Samples, network: Network) -> FloatArray:
     """Return inputs, targets and class of every sample side by side, (R or 1, n, d + M + 1)."""
     labels = np.zeros(part.weights.shape) if part.labels is None else part.labels
-    sides = [np.multiply(scale, part.inputs, dtype=np.float64), part.targets, labels[..., None]]
+    scaled = np.multiply(network.input_scale, part.inputs, dtype=np.float64)
+    sides = [network.input_phase + scaled, part.targets, labels[..., None]]
     # Samples that all networks share have no stride along the networks, and are kept once.
     shared = part.inputs.strides[0] == part.targets.strides[0] == 0
     return np.concatenate([side[:1] if shared else side for side in sides], axis=-1, dtype=np.float64)
