@@ -192,6 +192,30 @@ def test_layers_and_edges_judge_the_gauge_alike(layout, mode, reciprocal, seed):
     assert shared == judged(layout.edges, omega=np.zeros(layout.size), **every, **options, **ends)
 
 
+ONE_TO_ONE, SPARSE = (
+    pg.Layout([(1, 2, 2), (1, 2, 2)], [pg.Link(0, 1, kernel=1)]),
+    pg.Layout([(1, 3, 3), (1, 2, 2)], [pg.Link(0, 1, kernel=1, stride=2)]),
+)
+
+
+@pytest.mark.parametrize(
+    ("layout", "options", "loose"),
+    [
+        (pg.Layout([(2,), (2,)], [pg.Link(0, 1)]), {"coupling": 0.0, "coupling_reverse": 1.0}, False),
+        (pg.Layout([(2,), (2,)], [pg.Link(0, 1)]), {"coupling": 1.0, "coupling_reverse": 0.0}, True),
+        (pg.Layout([(2,), (2,)], [pg.Link(0, 1)]), {"coupling": 1.0, "input_mode": "frequency"}, False),
+        (ONE_TO_ONE, {"coupling": 1.0}, False),
+        (ONE_TO_ONE, {"coupling": 1.0, "input_mode": "frequency"}, True),
+        (ONE_TO_ONE, {"coupling": 1.0, "input_mode": "frequency", "field_strength": [0.0, 1.0]}, False),
+        (SPARSE, {"coupling": 1.0, "input_mode": "frequency", "field_strength": [0.0, 1.0]}, True),
+        (SPARSE, {"coupling": 1.0, "input_mode": "frequency", "field_strength": [1.0, 0.0]}, False),
+    ],
+)
+def test_who_hangs_on_whom_is_told_from_the_layers(layout, options, loose):
+    said = judged(layout, omega=0.0, **{"input_mode": "phase", "signed": True, **options})
+    assert ("The graph is disconnected" in said) == bool(said) == loose
+
+
 def test_edges_are_listed_once_for_all_networks_of_a_layout():
     network = network_on(SMALL)
     assert network.replace(input_scale=0.3).edges is network.edges
