@@ -64,6 +64,7 @@ def test_everything_that_follows_from_a_layout_fits_together(layout):
     assert numbers.shape == (layout.n_edges,)
     keys = edges[:, 0] * layout.size + edges[:, 1]
     assert np.all(edges[:, 0] < edges[:, 1])
+    assert layout.starts == tuple(np.cumsum([0, *layout.sizes[:-1]]))
     assert np.all(np.diff(keys) > 0)
     assert set(np.unique(numbers)) <= set(range(layout.n_couplings))
     layer = np.repeat(np.arange(len(layout.shapes)), layout.sizes)
