@@ -344,10 +344,17 @@ class Models(_OneFile):
 
     def __init__(self, folder: Path) -> None:
         self.place = folder / "model.npz"
-        network = pg.layered(2, 5, 2, field_strength=0.1, labels=[f"node {k}" for k in range(9)])
+        named = pg.layered(2, 5, 2, field_strength=0.1, labels=[f"node {k}" for k in range(9)])
+        shared = pg.layers((2, 1, 1), pg.Convolution(3, 1), pg.Dense(2), field=0.0)
         scaling = pg.datasets.Scaling([300.0, 800.0], [900.0, 2600.0], 3.0)
-        pg.save_model(self.place, pg.Model(network, pg.PaperPair(), ("a", "i"), FEATURES, scaling))
-        self.content = self.place.read_bytes()
+        self.contents = []
+        for network in (named, shared):
+            pg.save_model(self.place, pg.Model(network, pg.PaperPair(), ("a", "i"), FEATURES, scaling))
+            self.contents.append(self.place.read_bytes())
+
+    def content_of(self, number: int) -> bytes:
+        """Return that of the network with edges or of the one with layers, in turn for every kind of change."""
+        return self.contents[number // len(CHANGES["model"]) % 2]
 
     def attempt(self, content: bytes, number: int) -> None:
         """Load it; what loads must be whole and able to answer."""

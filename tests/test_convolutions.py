@@ -185,6 +185,13 @@ class TestNetworks:
         phases = [pg.find_equilibrium(each, x).phases for each in (network, turned)]
         assert np.allclose(np.exp(1j * (phases[1] - phases[0])), np.exp(0.5j), atol=1e-10)
 
+    def test_what_solvers_keep_belongs_to_the_same_values(self):
+        network = network_on(SMALL)
+        state = pg.find_equilibrium(network, inputs_of(network, 2))
+        assert state.workspace_of(network.replace(omega=0.2)) is state.system.workspace
+        for change in ({"coupling": 1.01 * network.coupling}, {"field_phase": 0.1}):
+            assert state.workspace_of(network.replace(**change)) is None
+
     def test_a_term_of_ones_own_is_shared_too(self):
         class Third(pg.NodeField):
             every = (pg.Parameter("third_strength"), pg.Parameter("third_phase", default=0.0))
@@ -218,6 +225,9 @@ class TestNetworks:
             assert np.all(each.omega[[1, 2, 3, 5]] != 0)
             assert np.max(np.abs(each.omega)) <= 0.3 + 1e-12
         assert found[2].omega[3:].tolist() == [0.3, 0.0, -0.3]
+        spectral = pg.spectral_frequencies(network.untied()).omega
+        mean = [spectral[SMALL.value_of == k].mean() for k in range(6)]
+        assert np.allclose(found[1].omega, 0.3 * np.array(mean) / np.max(np.abs(mean)))
 
 
 def stripes(count: int = 40) -> tuple[np.ndarray, np.ndarray]:

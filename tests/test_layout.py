@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from random_layouts import layouts, network_on
 
 import phasegrad as pg
@@ -63,6 +64,7 @@ def test_everything_that_follows_from_a_layout_fits_together(layout):
     assert numbers.shape == (layout.n_edges,)
     keys = edges[:, 0] * layout.size + edges[:, 1]
     assert np.all(edges[:, 0] < edges[:, 1])
+    assert layout.starts == tuple(np.cumsum([0, *layout.sizes[:-1]]))
     assert np.all(np.diff(keys) > 0)
     assert set(np.unique(numbers)) <= set(range(layout.n_couplings))
     layer = np.repeat(np.arange(len(layout.shapes)), layout.sizes)
@@ -164,31 +166,55 @@ class TestHugeLayouts:
             network.replace(coupling=cut, signed=True, **loose)
 
 
-@given(layouts())
-def test_layers_and_edges_judge_the_gauge_alike(layout):
-    """Whatever couplings vanish: a network is refused if and only if its list of edges is."""
-    rng = np.random.default_rng(layout.n_edges)
-    for mode in ("phase", "frequency"):
-        for _ in range(4):
-            coupling = rng.choice([0.0, 1.0], layout.n_couplings, p=[0.3, 0.7])
-            for link in rng.choice(len(layout.links), 2):
-                coupling[layout.couplings[link]] = float(rng.integers(2))
-            field = rng.choice([0.0, 1.0], layout.n_node_values)
-            options = {"input_mode": mode, "signed": True, "reference": 0}
-            options |= {"field_strength": field} if field.any() and rng.random() < 0.5 else {}
-            told = []
-            for given_, spread in ((layout, False), (layout.edges, True)):
-                values = {"coupling": coupling, "omega": np.zeros(layout.n_node_values), **options}
-                if spread:
-                    values["coupling"] = coupling[layout.coupling_of]
-                    values |= {k: values[k][layout.value_of] for k in ("omega", "field_strength") if k in values}
-                    ends = (layout.nodes[0], layout.nodes[-1])
-                    values |= dict(zip(("inputs", "outputs"), (range(e.start, e.stop) for e in ends), strict=True))
-                try:
-                    told.append(repr(pg.Network(given_, **values).size))
-                except ValueError as error:
-                    told.append(str(error))
-            assert told[0] == told[1]
+def judged(*arguments, **options) -> str:
+    """Return what is said against a network, nothing if it is taken."""
+    try:
+        pg.Network(*arguments, **options)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+@given(layouts(), st.sampled_from(["phase", "frequency"]), st.booleans(), st.integers(0, 2**20))
+def test_layers_and_edges_judge_the_gauge_alike(layout, mode, reciprocal, seed):
+    """Whatever couplings and fields vanish: a network is refused if and only if its list of edges is."""
+    rng, some = np.random.default_rng(seed), {}
+    for name in ("coupling",) if reciprocal else ("coupling", "coupling_reverse"):
+        some[name] = np.ones(layout.n_couplings)
+        for part in layout.couplings:
+            some[name][part] = rng.random(part.stop - part.start) >= rng.choice([0.0, 0.2, 1.0])
+    field = rng.choice([0.0, 1.0], layout.n_node_values, p=[0.7, 0.3])
+    some |= {"field_strength": field} if field.any() else {}
+    options = {"input_mode": mode, "signed": True, "grounded": bool(rng.integers(2))}
+    ends = {"inputs": np.arange(layout.size)[layout.nodes[0]], "outputs": np.arange(layout.size)[layout.nodes[-1]]}
+    index = {name: layout.coupling_of if name.startswith("coupling") else layout.value_of for name in some}
+    every = {name: values[index[name]] for name, values in some.items()}
+    shared = judged(layout, omega=0.0, **some, **options)
+    assert shared == judged(layout.edges, omega=np.zeros(layout.size), **every, **options, **ends)
+
+
+ONE_TO_ONE, SPARSE = (
+    pg.Layout([(1, 2, 2), (1, 2, 2)], [pg.Link(0, 1, kernel=1)]),
+    pg.Layout([(1, 3, 3), (1, 2, 2)], [pg.Link(0, 1, kernel=1, stride=2)]),
+)
+
+
+@pytest.mark.parametrize(
+    ("layout", "options", "loose"),
+    [
+        (pg.Layout([(2,), (2,)], [pg.Link(0, 1)]), {"coupling": 0.0, "coupling_reverse": 1.0}, False),
+        (pg.Layout([(2,), (2,)], [pg.Link(0, 1)]), {"coupling": 1.0, "coupling_reverse": 0.0}, True),
+        (pg.Layout([(2,), (2,)], [pg.Link(0, 1)]), {"coupling": 1.0, "input_mode": "frequency"}, False),
+        (ONE_TO_ONE, {"coupling": 1.0}, False),
+        (ONE_TO_ONE, {"coupling": 1.0, "input_mode": "frequency"}, True),
+        (ONE_TO_ONE, {"coupling": 1.0, "input_mode": "frequency", "field_strength": [0.0, 1.0]}, False),
+        (SPARSE, {"coupling": 1.0, "input_mode": "frequency", "field_strength": [0.0, 1.0]}, True),
+        (SPARSE, {"coupling": 1.0, "input_mode": "frequency", "field_strength": [1.0, 0.0]}, False),
+    ],
+)
+def test_who_hangs_on_whom_is_told_from_the_layers(layout, options, loose):
+    said = judged(layout, omega=0.0, **{"input_mode": "phase", "signed": True, **options})
+    assert ("The graph is disconnected" in said) == bool(said) == loose
 
 
 def test_edges_are_listed_once_for_all_networks_of_a_layout():

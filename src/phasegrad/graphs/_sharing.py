@@ -20,11 +20,6 @@ class Sharing:
     pairs: IntArray | Layout
     size: int
 
-    @property
-    def layout(self) -> Layout | None:
-        """What says who shares a value; None where nobody does."""
-        return self.pairs if isinstance(self.pairs, Layout) else None
-
     def width(self, on: str) -> int:
         """Return how many values there are."""
         if isinstance(self.pairs, Layout):

@@ -70,7 +70,6 @@ def _draw_network(axes: Axes, network: Network, places: FloatArray, phases: Floa
     """Draw oscillators as clocks whose hand points at the phase, with the shifted hand beside it."""
     from matplotlib.patches import Circle
 
-    network = network.untied()
     for (i, j), strength in zip(network.edges, network.coupling, strict=True):
         width = 0.4 + 1.6 * strength / network.coupling.max()
         axes.plot(*places[[i, j]].T, color="#9A9A9A", linewidth=width, alpha=0.5, zorder=1)
