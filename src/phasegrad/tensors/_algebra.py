@@ -22,6 +22,8 @@ from phasegrad.tensors._batches import Batch
 Parts = list[Tensor]
 # Share of a right-hand side that conjugate gradients may leave, as a multiple of the rounding error of the type.
 _LEFT = 4.0
+# Steps of the iterated inverse, which square what is left each time, and what may be left.
+_DOUBLINGS, _INVERTED = 7, 1e-3
 
 
 def applied(batch: Batch, states: Sequence[Tensor], stiffness: Sequence[Tensor], vector: Sequence[Tensor]) -> Parts:
@@ -60,24 +62,43 @@ class Schur:
         taken = (x[:, :, None] * x[:, None, :]) * sums[0] + (mixed + mixed.mT) * sums[1]
         taken = taken + (y[:, :, None] * y[:, None, :]) * sums[2]
         diagonal = stiffness[self.few] * (1 - lowered)
-        self.factor, info = torch.linalg.cholesky_ex(torch.diag_embed(diagonal) - taken)
-        self.failed = (info != 0) | (self.stiff.amin(1) <= 0)
+        self.complement, found = _inverted(torch.diag_embed(diagonal) - taken, diagonal)
+        self.failed = ~found | (self.stiff.amin(1) <= 0)
 
     def solve(self, right: Sequence[Tensor]) -> Parts:
         """Return M^-1 of a right-hand side over the groups that move; rows may repeat the samples several times."""
         times = right[self.few].shape[0] // self.inverse.shape[0]
-        inverse, factor, states = self.inverse, self.factor, self.states
+        inverse, complement, states = self.inverse, self.complement, self.states
         if times > 1:
-            inverse, factor = inverse.repeat(times, 1), factor.repeat(times, 1, 1)
+            inverse, complement = inverse.repeat(times, 1), complement.repeat(times, 1, 1)
             states = [each.repeat(1, times, *(1,) * (each.dim() - 2)) for each in states]
         large, few = states[self.large], states[self.few]
         reduced = inverse * right[self.large]
         pulled = (few * ((large * reduced).flatten(0, 1) @ self.matrix).unflatten(0, (2, -1))).sum(0)
-        below = torch.cholesky_solve((right[self.few] + pulled)[:, :, None], factor)[:, :, 0]
+        below = (complement @ (right[self.few] + pulled)[:, :, None])[:, :, 0]
         back = (large * ((few * below).flatten(0, 1) @ self.matrix.T).unflatten(0, (2, -1))).sum(0)
         answer = [right[0], right[0], right[0]]
         answer[self.few], answer[self.large] = below, reduced + inverse * back
         return answer
+
+
+def _inverted(matrix: Tensor, diagonal: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the inverses of small symmetric matrices (B, m, m), and which are positive definite, (B,).
+
+    On a CPU by Cholesky's factors. Their solves cannot be recorded in a CUDA graph; there the inverse X is iterated, X
+    (2 - S X), from that of the diagonal D. S is D minus a positive semidefinite matrix, so that this converges if and
+    only if S is positive definite.
+    """
+    if matrix.device.type == "cpu":
+        factor, info = torch.linalg.cholesky_ex(matrix)
+        return torch.cholesky_inverse(factor), info == 0
+    unit = torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
+    inverse = torch.diag_embed(1 / diagonal)
+    rest = unit - matrix @ inverse
+    for _ in range(_DOUBLINGS):
+        inverse = torch.baddbmm(inverse, inverse, rest)
+        rest = torch.baddbmm(unit.expand_as(matrix), matrix, inverse, alpha=-1)
+    return inverse, (rest.abs().amax((1, 2)) < _INVERTED) & (diagonal.amin(1) > 0)
 
 
 def conjugate(

@@ -43,12 +43,8 @@ class Weights:
     def values(self, parameter: Tensor, group: int) -> Tensor:
         """Return values (..., width) of a group's oscillators, (..., 1, *shape) or one per channel, (..., 1, C, 1, 1)."""
         chosen = self.structure.groups[group]
-        numbers, shape = chosen.values, chosen.shape
-        if numbers.size and numbers[-1] - numbers[0] + 1 == numbers.size:
-            mine = parameter[..., int(numbers[0]) : int(numbers[-1]) + 1]
-        else:
-            mine = parameter[..., torch.as_tensor(numbers, device=parameter.device)]
-        return mine.unflatten(-1, (1, *(shape if len(shape) == 1 else (shape[0], 1, 1))))
+        shape = chosen.shape if len(chosen.shape) == 1 else (chosen.shape[0], 1, 1)
+        return chosen.values.take(parameter).unflatten(-1, (1, *shape))
 
 
 class Batch:
@@ -183,8 +179,7 @@ def _frequencies(weights: Weights, inputs: Tensor) -> list[Tensor | None]:
     done = 0
     for k, places in structure.inputs:
         driven = network.input_scale * inputs[:, done : done + places.size]
-        index = torch.as_tensor(places, device=inputs.device)
-        whole[k], done = whole[k].index_copy(1, index, driven), done + places.size
+        whole[k], done = whole[k].index_copy(1, places.on(inputs.device), driven), done + places.size
     if network.pinned:
         mean = sum(each.sum(1, keepdim=True) for each in whole) / network.size
         whole = [each - mean for each in whole]

@@ -7,8 +7,6 @@ convolution and its transpose. The slope of the energy by W is minus the correla
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -60,22 +58,17 @@ class Coupled:
 
 def weight_of(link: Link, coupling: Tensor) -> Tensor:
     """Return the weight of a link, a view of the network's couplings where they lie in its order."""
-    mine = coupling[link.couplings] if isinstance(link.couplings, slice) else coupling[_index(link.couplings, coupling)]
+    mine = link.couplings.take(coupling)
     if link.places is None:
         return mine.reshape(link.shape)
-    size = link.shape[0] * link.shape[1]
-    return mine.new_zeros(size).index_put((_index(link.places, mine),), mine).reshape(link.shape)
+    whole = mine.new_zeros(link.shape[0] * link.shape[1])
+    return whole.index_copy(0, link.places.on(mine.device), mine).reshape(link.shape)
 
 
 def collect(link: Link, slope: Tensor, total: Tensor) -> None:
     """Put the slope by a link's weight where its couplings are among all."""
     flat = slope.reshape(-1)
-    if link.places is not None:
-        flat = flat[_index(link.places, flat)]
-    if isinstance(link.couplings, slice):
-        total[link.couplings] = flat
-    else:
-        total[_index(link.couplings, total)] = flat
+    link.couplings.put(total, flat if link.places is None else link.places.take(flat))
 
 
 def _product(states: Tensor, matrix: Tensor, shape: tuple[int, ...], onto: Tensor | None) -> Tensor:
@@ -90,6 +83,3 @@ def _added(field: Tensor, states: Tensor, onto: Tensor | None) -> Tensor:
     field = field.unflatten(0, states.shape[:2])
     return field if onto is None else field + onto
 
-
-def _index(numbers: Any, like: Tensor) -> Tensor:
-    return torch.as_tensor(numbers, device=like.device)

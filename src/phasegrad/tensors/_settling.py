@@ -18,6 +18,7 @@ from torch import Tensor
 from phasegrad.tensors._algebra import Schur, conjugate
 from phasegrad.tensors._batches import Batch, aligned, crossed, largest, turned
 from phasegrad.tensors._links import States
+from phasegrad.tensors._structure import Places
 
 #: The pull of a nudge on the outputs: minus the slope of the cost by their phases, of states (2, B, M) of the outputs.
 Pull = Callable[[Tensor], Tensor]
@@ -97,16 +98,16 @@ def newton(batch: Batch, states: States, limits: Tensor, steps: int = 6) -> Stat
 def sweeps_and_steps(batch: Batch, sweeps: int, steps: int) -> tuple[Settled, Schur | None]:
     """Return the states after so many sweeps and Newton's steps from phase zero, without waiting for the device.
 
-    The last of Newton's factors is handed back: it serves the nudged states too.
+    All steps share one factor, that of the states after the sweeps. It is handed back: it serves the nudged states too.
     """
     states = batch.cold()
     batch.sweep(states, sweeps)
-    schur = None
-    for _ in range(steps):
-        fields = batch.fields(states)
-        schur = Schur(batch, states, batch.stiffness(states, fields))
-        states = _moved(batch, states, schur.solve(batch.forces(states, fields)))
     fields = batch.fields(states)
+    schur = Schur(batch, states, batch.stiffness(states, fields)) if steps else None
+    for _ in range(steps):
+        assert schur is not None
+        states = _moved(batch, states, schur.solve(batch.forces(states, fields)))
+        fields = batch.fields(states)
     residual = batch.residual(states, fields)
     if schur is None:
         # One step more, oscillator by oscillator, makes states and fields agree to the last digit: see `nudge_sweeps`.
@@ -161,7 +162,7 @@ class _Repeated:
 
     def torque(self, group: int, shifts: Sequence[Tensor], pulls: Sequence[Pull]) -> Tensor:
         """Return the nudge on the oscillators of a group, (times B, ...)."""
-        outputs = gathered(self.structure.outputs, [a + b for a, b in zip(self.states, shifts, strict=True)])
+        outputs = gathered(self.structure.outputs, self.states) + gathered(self.structure.outputs, shifts)
         forces = torch.cat([pull(each) for pull, each in zip(pulls, outputs.chunk(self.times, dim=1), strict=True)])
         return scattered(self.structure.outputs, forces, group, self.states[group][0])
 
@@ -179,32 +180,22 @@ class _Repeated:
         return largest(self.forces(shifts, pulls)[1:], self.batch.size * self.times)
 
 
-def gathered(where: Sequence[tuple[int, object]], states: Sequence[Tensor]) -> Tensor:
+def gathered(where: Places, states: Sequence[Tensor]) -> Tensor:
     """Return the states (2, B, M) of oscillators given as places in groups."""
-    parts = []
-    for group, places in where:
-        flat = states[group].flatten(2)
-        index = torch.as_tensor(places, device=flat.device)
-        parts.append(flat if index.numel() == flat.shape[2] and _in_order(places) else flat.index_select(2, index))
+    parts = [places.take(states[group].flatten(2)) for group, places in where]
     return parts[0] if len(parts) == 1 else torch.cat(parts, dim=2)
 
 
-def scattered(where: Sequence[tuple[int, object]], values: Tensor, group: int, like: Tensor) -> Tensor:
+def scattered(where: Places, values: Tensor, group: int, like: Tensor) -> Tensor:
     """Return values (B, M) of such oscillators in the places that one group has for them, (B, ...), zero elsewhere."""
-    flat, done = None, 0
+    flat, done = torch.zeros_like(like).flatten(1), 0
     for k, places in where:
-        index = torch.as_tensor(places, device=values.device)
-        mine, done = values[:, done : done + index.numel()], done + index.numel()
+        mine, done = values[:, done : done + places.size], done + places.size
+        if k == group and places.run == slice(0, flat.shape[1]):
+            return mine.reshape(like.shape)
         if k == group:
-            if index.numel() == like[0].numel() and _in_order(places):
-                return mine.reshape(like.shape)
-            flat = torch.zeros_like(like).flatten(1) if flat is None else flat
-            flat = flat.index_copy(1, index, mine)
-    return torch.zeros_like(like) if flat is None else flat.reshape(like.shape)
-
-
-def _in_order(places: object) -> bool:
-    return all(int(p) == k for k, p in enumerate(places))  # type: ignore[arg-type, var-annotated]
+            flat = flat.index_copy(1, places.on(flat.device), mine)
+    return flat.reshape(like.shape)
 
 
 def _repeated(batch: Batch, free: Settled, times: int) -> _Repeated:

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from phasegrad.tensors._batches import Batch, crossed
 from phasegrad.tensors._links import States, collect
+from phasegrad.tensors._structure import Index
 
 
 class Contrast:
@@ -79,7 +80,7 @@ class Contrast:
         if not structure.clamped:
             turns = [self.batch.held.new_zeros(self.batch.held.shape[1:]), *self.turns[1:]]
             mean = sum(each.flatten(1).sum(1, keepdim=True) for each in turns) / network.size if network.pinned else 0.0
-            parts = [turns[k].flatten(1)[:, torch.as_tensor(places)] for k, places in structure.inputs]
+            parts = [places.take(turns[k].flatten(1)) for k, places in structure.inputs]
             return -network.input_scale * (torch.cat(parts, dim=1) - mean)
         field = None
         for coupled in self.batch.weights.links:
@@ -124,7 +125,6 @@ class Contrast:
         return -(cos * x + sin * y) if name == "field_strength" else strength * (sin * x - cos * y)
 
 
-def _collect_values(numbers: Sequence[int], sums: Tensor, total: Tensor) -> None:
+def _collect_values(values: Index, sums: Tensor, total: Tensor) -> None:
     """Put sums over a group's oscillators where its values are; those of a channel are added up."""
-    mine = sums if sums.dim() == 1 else sums.flatten(1).sum(1)
-    total[torch.as_tensor(numbers, device=total.device)] = mine
+    values.put(total, sums if sums.dim() == 1 else sums.flatten(1).sum(1))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -24,6 +24,52 @@ from phasegrad.terms import Coupling, Field, Frequencies, Sine
 _SPARSEST, _SMALL = 64, 2**22
 
 
+class Index:
+    """Places along an axis: a stretch of it where they follow each other, else a tensor kept on every device used.
+
+    A step that is recorded as a graph may not send numbers to the device, so each is sent once.
+    """
+
+    def __init__(self, numbers: IntArray | slice) -> None:
+        if isinstance(numbers, slice):
+            numbers = np.arange(numbers.start, numbers.stop)
+        self.numbers = np.asarray(numbers, dtype=np.int64)
+        first = int(self.numbers[0]) if self.numbers.size else 0
+        follows = np.array_equal(self.numbers, np.arange(first, first + self.numbers.size))
+        self.run = slice(first, first + self.numbers.size) if follows else None
+        self._kept: dict[Any, Any] = {}
+
+    @property
+    def size(self) -> int:
+        """How many places there are."""
+        return int(self.numbers.size)
+
+    def on(self, device: Any) -> Any:
+        """Return the places as a tensor on a device."""
+        import torch
+
+        if device not in self._kept:
+            self._kept[device] = torch.as_tensor(self.numbers.copy(), device=device)
+        return self._kept[device]
+
+    def take(self, values: Any) -> Any:
+        """Return what a tensor has in these places of its last axis."""
+        if self.run is not None:
+            whole = self.run.start == 0 and self.run.stop == values.shape[-1]
+            return values if whole else values[..., self.run]
+        return values.index_select(-1, self.on(values.device))
+
+    def put(self, total: Any, values: Any) -> None:
+        """Write values into these places of the last axis of a tensor."""
+        if self.run is not None:
+            total[..., self.run] = values
+        else:
+            total.index_copy_(-1, self.on(total.device), values)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Index, (self.numbers,)
+
+
 class Group(NamedTuple):
     """Oscillators that are not coupled to each other: their numbers, in the order of ``shape``, and their values.
 
@@ -32,7 +78,7 @@ class Group(NamedTuple):
 
     shape: tuple[int, ...]
     nodes: IntArray
-    values: IntArray
+    values: Index
 
     @property
     def size(self) -> int:
@@ -50,10 +96,14 @@ class Link(NamedTuple):
     first: int
     second: int
     shape: tuple[int, ...]
-    couplings: slice | IntArray
-    places: IntArray | None = None
+    couplings: Index
+    places: Index | None = None
     stride: int | None = None
     padding: int = 0
+
+
+#: Oscillators as runs of places in groups.
+Places = tuple[tuple[int, Index], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +117,8 @@ class Structure:
     network: Network
     groups: tuple[Group, ...]
     links: tuple[Link, ...]
-    outputs: tuple[tuple[int, IntArray], ...]
-    inputs: tuple[tuple[int, IntArray], ...]
+    outputs: Places
+    inputs: Places
 
     @classmethod
     def of(cls, network: Network) -> Structure:
@@ -129,19 +179,19 @@ def refuses(network: Network) -> str:
 def _of_layout(layout: Layout) -> tuple[tuple[Group, ...], tuple[Link, ...]]:
     groups = []
     for shape, nodes, values in zip(layout.shapes, layout.nodes, layout.node_values, strict=True):
-        groups.append(Group(tuple(shape), np.arange(nodes.start, nodes.stop), np.arange(values.start, values.stop)))
+        groups.append(Group(tuple(shape), np.arange(nodes.start, nodes.stop), Index(values)))
     links = []
     for link, couplings in zip(layout.links, layout.couplings, strict=True):
         stride = None if link.kernel is None else link.stride
         links.append(
-            Link(link.first, link.second, layout.weight_shape(link), couplings, None, stride, link.padding)
+            Link(link.first, link.second, layout.weight_shape(link), Index(couplings), None, stride, link.padding)
         )
     return tuple(groups), tuple(links)
 
 
 def _of_graph(graph: Graph) -> tuple[tuple[Group, ...], tuple[Link, ...]]:
     members = [graph.held, *(graph.free[level] for level in _levels(graph))]
-    groups = tuple(Group((nodes.size,), nodes, nodes) for nodes in members)
+    groups = tuple(Group((nodes.size,), nodes, Index(nodes)) for nodes in members)
     group_of, place = np.empty((2, graph.size), dtype=np.int64)
     for number, nodes in enumerate(members):
         group_of[nodes], place[nodes] = number, np.arange(nodes.size)
@@ -163,8 +213,7 @@ def _of_graph(graph: Graph) -> tuple[tuple[Group, ...], tuple[Link, ...]]:
             )
         places = place[low[numbers]] * shape[1] + place[high[numbers]]
         in_order = places.size == shape[0] * shape[1] and np.array_equal(places, np.arange(places.size))
-        run = slice(int(numbers[0]), int(numbers[-1]) + 1) if numbers[-1] - numbers[0] + 1 == numbers.size else numbers
-        links.append(Link(first, second, shape, run, None if in_order else places))
+        links.append(Link(first, second, shape, Index(numbers), None if in_order else Index(places)))
     return groups, tuple(links)
 
 
@@ -184,7 +233,7 @@ def _levels(graph: Graph) -> Sequence[IntArray]:
     return [np.flatnonzero(distance == level) for level in np.unique(distance)[::-1]]
 
 
-def _places(groups: Sequence[Group], nodes: Sequence[int]) -> tuple[tuple[int, IntArray], ...]:
+def _places(groups: Sequence[Group], nodes: Sequence[int]) -> Places:
     """Return, for the nodes in their order, runs of places in one group."""
     size = sum(group.size for group in groups)
     group_of, place = np.empty((2, size), dtype=np.int64)
@@ -192,4 +241,4 @@ def _places(groups: Sequence[Group], nodes: Sequence[int]) -> tuple[tuple[int, I
         group_of[group.nodes], place[group.nodes] = number, np.arange(group.size)
     asked = np.asarray(nodes, dtype=np.int64)
     ends = np.flatnonzero(np.diff(group_of[asked])) + 1
-    return tuple((int(group_of[run[0]]), place[run]) for run in np.split(asked, ends) if run.size)
+    return tuple((int(group_of[run[0]]), Index(place[run])) for run in np.split(asked, ends) if run.size)

@@ -12,7 +12,8 @@ from phasegrad._validation import Array, BoolArray, FloatArray
 from phasegrad.training._engine import Problem, Progress, Tallies
 from phasegrad.training._optimizers import Adam, Momentum
 
-DTYPES = ("float32", "float64")
+#: "tf32" are single-precision numbers whose products are rounded to ten bits on the way in, on devices that have them.
+DTYPES = ("float32", "float64", "tf32")
 
 
 class TorchEngine:

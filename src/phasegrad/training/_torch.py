@@ -11,6 +11,8 @@ one group to eliminate, if it is stable. Every score rests on certificates.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -43,10 +45,11 @@ from phasegrad.training._samples import Samples
 _SCORED_AT_ONCE = 4096
 _HALVINGS = 6
 #: Sweeps to begin with: of free and nudged states; and of Newton's steps where a group is eliminated.
-_SWEEPS, _NUDGED, _SWEEPS_BEFORE, _STEPS, _NUDGED_STEPS = 12, 8, 4, 2, 3
+_SWEEPS, _NUDGED, _SWEEPS_BEFORE, _STEPS, _NUDGED_STEPS = 12, 8, 4, 3, 3
 _MOST_SWEEPS = 96
 # Share of the samples of an epoch that may be left unsettled before the number of sweeps grows.
 _LEFT = 1e-3
+_TF32 = 2.0**-11
 
 
 class Trainer:
@@ -55,13 +58,15 @@ class Trainer:
     def __init__(self, problem: Problem, number: int, device: torch.device) -> None:
         self.plan, self.network = problem.plan, problem.networks[number]
         self.structure = Structure.of(self.network)
-        self.device, self.dtype = device, getattr(torch, problem.dtype or "float32")
+        self.coarse = problem.dtype == "tf32"
+        self.device, self.dtype = device, torch.float64 if problem.dtype == "float64" else torch.float32
         self.cost: Cost = problem.plan.objective
         self.parts = {name: _Part(samples, number, self.device, self.dtype) for name, samples in problem.parts.items()}
         self.moves = Moves(problem, number, self.device, self.dtype)
         data = self.network.inputs and not self.network.clamps_inputs
         self.turning = bool(np.any(self.network.omega) or "omega" in problem.plan.rates or data)
-        self.limit = max(self.plan.settling.tolerance, self._rounding())
+        self.limit = max(self.plan.settling.tolerance, self._rounding(torch.finfo(self.dtype).eps))
+        self.rests = max(self.limit, self._rounding(_TF32)) if self.coarse else self.limit
         hidden = self.structure.hidden is not None
         self.sweeps, self.nudged = (_SWEEPS_BEFORE, _NUDGED_STEPS) if hidden else (_SWEEPS, _NUDGED)
         self.steps = _STEPS if hidden else 0
@@ -70,13 +75,19 @@ class Trainer:
 
     def train(self, orders: Array, factors: FloatArray, stream: np.random.Generator) -> Tallies:
         """Train for one epoch per row of ``orders`` (epochs, n)."""
-        sums = [self._epoch(order.astype(np.int64), float(f), stream) for order, f in zip(orders, factors, strict=True)]
+        with products(coarse=self.coarse):
+            every = zip(orders, factors, strict=True)
+            sums = [self._epoch(order.astype(np.int64), float(factor), stream) for order, factor in every]
         return Tallies(*(np.array(column)[None] for column in zip(*sums, strict=True)))
 
     def score(self, part: str) -> Tallies:
         """Return the sums over a part, (1, 1)."""
         samples = self.parts[part]
         weights, total = self._weights(), Tallies.zeros()
+        with products(coarse=False):
+            return self._scored(samples, weights, total)
+
+    def _scored(self, samples, weights, total):
         for rows in torch.arange(samples.count, device=self.device).split(_SCORED_AT_ONCE):
             batch = Batch.of(weights, samples.inputs[rows])
             settled = settle(batch, self._limits(rows.numel()))
@@ -87,13 +98,13 @@ class Trainer:
             total += self._tally(samples, rows, phases, stable, converged & ~stable)
         return Tallies(*(np.array(each).reshape(1, 1) for each in total))
 
-    def _rounding(self) -> float:
+    def _rounding(self, eps: float) -> float:
         """Return the force that rounding alone may leave."""
         network = self.network
         strongest = float(np.max(np.abs(network.coupling), initial=0.0))
         if network.field_strength is not None:
             strongest += float(np.max(np.abs(network.field_strength), initial=0.0))
-        return 32 * torch.finfo(self.dtype).eps * (1 + strongest)
+        return 32 * eps * (1 + strongest)
 
     def _limits(self, size: int) -> Tensor:
         return torch.full((size,), self.limit, dtype=self.dtype, device=self.device)
@@ -155,6 +166,17 @@ class Trainer:
             (counted * (seen[:, 0] - seen[:, -1])).sum(), (counted * seen.mean(axis=1)).sum(),
             float(np.sum(~ok & ~unstable)), float(np.sum(unstable)), zero, zero, zero,
         )  # fmt: skip
+
+
+@contextmanager
+def products(*, coarse: bool) -> Iterator[None]:
+    """Let products of single-precision numbers be rounded to ten bits on the way in, or not."""
+    before = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = coarse
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = before
 
 
 class Step:
@@ -257,11 +279,11 @@ class Step:
         """Return free states, the factor there, where they have settled, and where they came to rest and would fall."""
         trainer = self.trainer
         free, schur = sweeps_and_steps(batch, trainer.sweeps, trainer.steps)
-        if trainer.device.type == "cpu" and not bool((free.residual <= trainer.limit).all()):
+        if trainer.device.type == "cpu" and not bool((free.residual <= trainer.rests).all()):
             free = settle(batch, trainer._limits(batch.size), start=free.states)
             if schur is not None:
                 schur = Schur(batch, free.states, batch.stiffness(free.states, free.fields))
-        rests = free.residual <= trainer.limit
+        rests = free.residual <= trainer.rests
         if schur is not None:
             stands = ~schur.failed
         else:
@@ -284,10 +306,10 @@ class Step:
             nudged = nudge_sweeps(batch, free, pulls, trainer.nudged)
         if trainer.device.type == "cpu":
             most = trainer.nudged
-            while not bool((nudged.residual.reshape(len(signs), -1)[:, settled] <= trainer.limit).all()) and most < 256:
+            while not bool((nudged.residual.reshape(len(signs), -1)[:, settled] <= trainer.rests).all()) and most < 256:
                 most *= 2
                 nudged = nudge_sweeps(batch, free, pulls, most)
-        found = (nudged.residual <= trainer.limit).reshape(len(signs), -1).all(0)
+        found = (nudged.residual <= trainer.rests).reshape(len(signs), -1).all(0)
         parts = list(zip(*(each.chunk(len(signs), dim=1) for each in nudged.shifts), strict=True))
         minus = list(parts[1]) if len(parts) == 2 else None
         span = plan.beta * len(signs)
@@ -300,9 +322,10 @@ class Step:
         slope = -_Pull(self.trainer.cost, goals, 1.0)(gathered(outputs, free.states))
         right = [batch.held.new_zeros(())]
         right += [scattered(outputs, slope, k, free.states[k][0]) for k in batch.structure.moving]
-        if schur is not None:
-            return Contrast.along(batch, free.states, schur.solve(right)), ~schur.failed
         stiffness = batch.stiffness(free.states, free.fields)
+        if schur is not None:
+            schur = Schur(batch, free.states, stiffness)
+            return Contrast.along(batch, free.states, schur.solve(right)), ~schur.failed
         response, found = conjugate(batch, free.states, stiffness, right)
         return Contrast.along(batch, free.states, response), found
 
