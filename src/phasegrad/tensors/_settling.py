@@ -20,7 +20,7 @@ from phasegrad.tensors._batches import Batch, aligned, crossed, largest, turned
 from phasegrad.tensors._links import States
 from phasegrad.tensors._structure import Places
 
-#: The pull of a nudge on the outputs: minus the slope of the cost by their phases, of states (2, B, M) of the outputs.
+#: The pull of nudges: the torque (times B, M) on outputs in states (2, times B, M), one nudge after the other.
 Pull = Callable[[Tensor], Tensor]
 # Sweeps between two looks at the residual, and without Newton's help at most.
 _AT_ONCE, _MOST = 8, 4000
@@ -115,30 +115,32 @@ def sweeps_and_steps(batch: Batch, sweeps: int, steps: int) -> tuple[Settled, Sc
     return Settled(states, fields, residual, torch.full_like(residual, sweeps, dtype=torch.long)), schur
 
 
-def nudge_sweeps(batch: Batch, free: Settled, pulls: Sequence[Pull], sweeps: int) -> Shifts:
-    """Return how states shift under nudges, one after the other along the batch, after so many sweeps.
+def nudge_sweeps(batch: Batch, free: Settled, pull: Pull, times: int, sweeps: int) -> Shifts:
+    """Return how states shift under several nudges, one after the other along the batch, after so many sweeps.
 
     Sweeps begin at the free states: a nudged state on another branch would be no small change.
     """
-    doubled = _repeated(batch, free, len(pulls))
+    doubled = _repeated(batch, free, times)
     shifts = [torch.zeros_like(each) for each in doubled.states]
     for _ in range(sweeps):
         for k in batch.structure.order:
-            field = doubled.field(k, shifts) + doubled.pull(k, shifts, pulls)
+            field = doubled.field(k, shifts)
+            if doubled.is_nudged(k):
+                field = field + doubled.pull(k, shifts, pull)
             shifts[k] = aligned(field, doubled.omegas[k]) - doubled.states[k]
-    return Shifts(shifts, doubled.residual(shifts, pulls))
+    return Shifts(shifts, doubled.residual(shifts, pull))
 
 
-def nudge_steps(batch: Batch, free: Settled, schur: Schur, pulls: Sequence[Pull], steps: int) -> Shifts:
+def nudge_steps(batch: Batch, free: Settled, schur: Schur, pull: Pull, times: int, steps: int) -> Shifts:
     """Return the same by Newton's steps with the factor of the free states."""
-    doubled = _repeated(batch, free, len(pulls))
+    doubled = _repeated(batch, free, times)
     shifts = [torch.zeros_like(each) for each in doubled.states]
     moving = batch.structure.moving
     for _ in range(steps):
-        step = schur.solve(doubled.forces(shifts, pulls))
+        step = schur.solve(doubled.forces(shifts, pull))
         for k in moving:
             shifts[k] = turned(doubled.states[k] + shifts[k], step[k]) - doubled.states[k]
-    return Shifts(shifts, doubled.residual(shifts, pulls))
+    return Shifts(shifts, doubled.residual(shifts, pull))
 
 
 class _Repeated:
@@ -152,32 +154,31 @@ class _Repeated:
         """Return the local field of a group in the shifted state."""
         return self.batch.field_on(group, shifts, self.base[group])
 
-    def pull(self, group: int, shifts: Sequence[Tensor], pulls: Sequence[Pull]) -> Tensor:
-        """Return the nudge on a group as a field across its states; zero where no output is."""
-        places = [where for k, where in self.structure.outputs if k == group]
-        if not places:
-            return self.base[group].new_zeros(())
-        torque, state = self.torque(group, shifts, pulls), self.states[group] + shifts[group]
+    def is_nudged(self, group: int) -> bool:
+        """Whether a group has outputs."""
+        return any(k == group for k, _ in self.structure.outputs)
+
+    def pull(self, group: int, shifts: Sequence[Tensor], pull: Pull) -> Tensor:
+        """Return the nudge on a group as a field across its states."""
+        torque, state = self.torque(group, shifts, pull), self.states[group] + shifts[group]
         return torch.stack((-state[1] * torque, state[0] * torque))
 
-    def torque(self, group: int, shifts: Sequence[Tensor], pulls: Sequence[Pull]) -> Tensor:
+    def torque(self, group: int, shifts: Sequence[Tensor], pull: Pull) -> Tensor:
         """Return the nudge on the oscillators of a group, (times B, ...)."""
         outputs = gathered(self.structure.outputs, self.states) + gathered(self.structure.outputs, shifts)
-        forces = torch.cat([pull(each) for pull, each in zip(pulls, outputs.chunk(self.times, dim=1), strict=True)])
-        return scattered(self.structure.outputs, forces, group, self.states[group][0])
+        return scattered(self.structure.outputs, pull(outputs), group, self.states[group][0])
 
-    def forces(self, shifts: Sequence[Tensor], pulls: Sequence[Pull]) -> list[Tensor]:
+    def forces(self, shifts: Sequence[Tensor], pull: Pull) -> list[Tensor]:
         """Return the force on every oscillator that moves."""
         total = [self.states[0].new_zeros(())]
         for k in self.structure.moving:
             force = crossed(self.states[k] + shifts[k], self.field(k, shifts), self.omegas[k])
-            nudged = any(group == k for group, _ in self.structure.outputs)
-            total.append(force + self.torque(k, shifts, pulls) if nudged else force)
+            total.append(force + self.torque(k, shifts, pull) if self.is_nudged(k) else force)
         return total
 
-    def residual(self, shifts: Sequence[Tensor], pulls: Sequence[Pull]) -> Tensor:
+    def residual(self, shifts: Sequence[Tensor], pull: Pull) -> Tensor:
         """Return the largest force of every sample."""
-        return largest(self.forces(shifts, pulls)[1:], self.batch.size * self.times)
+        return largest(self.forces(shifts, pull)[1:], self.batch.size * self.times)
 
 
 def gathered(where: Places, states: Sequence[Tensor]) -> Tensor:

@@ -45,11 +45,14 @@ from phasegrad.training._samples import Samples
 _SCORED_AT_ONCE = 4096
 _HALVINGS = 6
 #: Sweeps to begin with: of free and nudged states; and of Newton's steps where a group is eliminated.
-_SWEEPS, _NUDGED, _SWEEPS_BEFORE, _STEPS, _NUDGED_STEPS = 12, 8, 4, 3, 3
-_MOST_SWEEPS = 96
+_SWEEPS, _NUDGED, _SWEEPS_BEFORE, _STEPS, _NUDGED_STEPS = 8, 4, 4, 2, 3
+_MOST_SWEEPS, _ROUNDS = 96, 12
+# Sweeps beyond which Newton's steps are cheaper, where a group can be eliminated.
+_NEWTON_FROM = 14
 # Share of the samples of an epoch that may be left unsettled before the number of sweeps grows.
 _LEFT = 1e-3
 _TF32 = 2.0**-11
+_ENOUGH = 1e-3
 
 
 class Trainer:
@@ -68,8 +71,9 @@ class Trainer:
         self.limit = max(self.plan.settling.tolerance, self._rounding(torch.finfo(self.dtype).eps))
         self.rests = max(self.limit, self._rounding(_TF32)) if self.coarse else self.limit
         hidden = self.structure.hidden is not None
-        self.sweeps, self.nudged = (_SWEEPS_BEFORE, _NUDGED_STEPS) if hidden else (_SWEEPS, _NUDGED)
-        self.steps = _STEPS if hidden else 0
+        newton = hidden and self.device.type == "cpu"
+        self.sweeps, self.nudged = (_SWEEPS_BEFORE, _NUDGED_STEPS) if newton else (_SWEEPS, _NUDGED)
+        self.steps = _STEPS if newton else 0
         self.active = True
         self.graph: Any = None
 
@@ -142,11 +146,20 @@ class Trainer:
         outputs = step.outputs[torch.as_tensor(there, device=self.device)]
         tallies = self._tally(self.parts["train"], rows, outputs, settled, unstable)
         short, updates = step.shortened.item(), step.updates.item()
-        lost = float(np.mean(~used))
-        if lost > _LEFT and self.device.type == "cuda" and self.sweeps < _MOST_SWEEPS:
-            self.sweeps, self.nudged = (min(_MOST_SWEEPS, each + max(2, each // 2)) for each in (self.sweeps, self.nudged))
+        if self.device.type == "cuda" and self._follow(float(np.mean(~settled)), float(np.mean(settled & ~used))):
             self.graph = None
         return tallies._replace(skipped=float(np.sum(~used)), shortened=short, updates=updates)
+
+    def _follow(self, unsettled: float, unfound: float) -> bool:
+        """Let the numbers of sweeps follow the shares of samples whose free or nudged states they left; say whether."""
+        before = self.sweeps, self.nudged
+        if unsettled > _LEFT and self.structure.hidden is not None and not self.steps and self.sweeps > _NEWTON_FROM:
+            self.sweeps, self.steps, self.nudged = _SWEEPS_BEFORE, _STEPS, _NUDGED_STEPS
+        elif unsettled > _LEFT:
+            self.sweeps = min(_MOST_SWEEPS, self.sweeps + max(2, self.sweeps // 3))
+        if unfound > _LEFT:
+            self.nudged = min(_MOST_SWEEPS, self.nudged + max(1, self.nudged // 3))
+        return before != (self.sweeps, self.nudged)
 
     def _tally(self, part: _Part, rows: Tensor, phases: Tensor, ok: Any, unstable: Any) -> Tallies:
         """Return the sums over some samples."""
@@ -218,6 +231,7 @@ class Step:
             self._update()
             return
         if self.graph is None:
+            self._calibrate()
             self._capture()
         self.graph.replay()
         del number
@@ -225,6 +239,16 @@ class Step:
     def _capturable(self) -> bool:
         plan, trainer = self.trainer.plan, self.trainer
         return plan.gradient != "adjoint" or trainer.structure.hidden is not None
+
+    def _calibrate(self) -> None:
+        """Find out how many sweeps the first batch needs, before a number of them is recorded."""
+        part, rows = self.trainer.parts["train"], self.table[0]
+        for _ in range(_ROUNDS):
+            batch = Batch.of(self.trainer._weights(), part.inputs[rows])
+            free, schur, settled, _ = self._free(batch)
+            _, found = self._contrast(batch, free, schur, part.goals[rows], settled)
+            if not self.trainer._follow((~settled).float().mean().item(), (settled & ~found).float().mean().item()):
+                break
 
     def _capture(self) -> None:
         """Record the update as a graph, with everything as it was before."""
@@ -284,6 +308,7 @@ class Step:
             if schur is not None:
                 schur = Schur(batch, free.states, batch.stiffness(free.states, free.fields))
         rests = free.residual <= trainer.rests
+        free = free._replace(states=[free.states[0], *(_kept(rests, each) for each in free.states[1:])])
         if schur is not None:
             stands = ~schur.failed
         else:
@@ -299,21 +324,31 @@ class Step:
         if plan.gradient == "adjoint":
             return self._response(batch, free, schur, goals)
         signs = (1.0, -1.0) if plan.gradient == "centred" else (1.0,)
-        pulls = [_Pull(trainer.cost, goals, sign * plan.beta) for sign in signs]
+        times, betas = len(signs), torch.cat([torch.full_like(goals[:, :1], sign * plan.beta) for sign in signs])
+        pull = _Pull(trainer.cost, torch.cat([goals] * times), betas)
         if schur is not None:
-            nudged = nudge_steps(batch, free, schur, pulls, trainer.nudged)
+            nudged = nudge_steps(batch, free, schur, pull, times, trainer.nudged)
         else:
-            nudged = nudge_sweeps(batch, free, pulls, trainer.nudged)
+            nudged = nudge_sweeps(batch, free, pull, times, trainer.nudged)
         if trainer.device.type == "cpu":
             most = trainer.nudged
             while not bool((nudged.residual.reshape(len(signs), -1)[:, settled] <= trainer.rests).all()) and most < 256:
                 most *= 2
-                nudged = nudge_sweeps(batch, free, pulls, most)
-        found = (nudged.residual <= trainer.rests).reshape(len(signs), -1).all(0)
-        parts = list(zip(*(each.chunk(len(signs), dim=1) for each in nudged.shifts), strict=True))
+                nudged = nudge_sweeps(batch, free, pull, times, most)
+        # A gradient needs the shift to a thousandth, and no more than rounding allows.
+        enough = torch.clamp(_ENOUGH * plan.beta * self._strength(free, goals), min=trainer.rests)
+        found = (nudged.residual.reshape(len(signs), -1) <= enough).all(0)
+        sure = torch.cat([found] * len(signs))
+        shifts = [nudged.shifts[0], *(_kept(sure, each) for each in nudged.shifts[1:])]
+        parts = list(zip(*(each.chunk(len(signs), dim=1) for each in shifts), strict=True))
         minus = list(parts[1]) if len(parts) == 2 else None
         span = plan.beta * len(signs)
         return Contrast.between(batch, free.states, list(parts[0]), minus, span), found
+
+    def _strength(self, free: Settled, goals: Tensor) -> Tensor:
+        """Return the largest force of the cost on an output, (B,)."""
+        states = gathered(self.trainer.structure.outputs, free.states)
+        return _Pull(self.trainer.cost, goals, 1.0)(states).abs().amax(1)
 
     def _response(
         self, batch: Batch, free: Settled, schur: Schur | None, goals: Tensor
@@ -372,7 +407,7 @@ class _Part:
 class _Pull:
     """The nudge of a cost, times its strength, on states of the outputs."""
 
-    def __init__(self, cost: Cost, goals: Tensor, beta: float) -> None:
+    def __init__(self, cost: Cost, goals: Tensor, beta: Tensor | float) -> None:
         self.cost, self.goals, self.beta = cost, goals, beta
 
     def __call__(self, states: Tensor) -> Tensor:
@@ -382,6 +417,11 @@ class _Pull:
 def _tensor(values: Array, dtype: torch.dtype, device: torch.device) -> Tensor:
     """Return an array, which may be read-only, as a tensor of its own."""
     return torch.tensor(np.ascontiguousarray(values), dtype=dtype, device=device)
+
+
+def _kept(rows: Tensor, states: Tensor) -> Tensor:
+    """Return states with zeros in place of those of other samples, which may not be numbers."""
+    return torch.where(rows.reshape(1, -1, *(1,) * (states.dim() - 2)), states, 0.0)
 
 
 def _phases(states: Tensor) -> Tensor:
