@@ -24,6 +24,9 @@ class Coupled:
         self.first, self.second = groups[link.first], groups[link.second]
         self.convolves = link.stride is not None
         if self.convolves:
+            if weight.is_cuda:
+                # The layout that tensor cores take; what comes out of a convolution inherits it.
+                self.weight = weight.contiguous(memory_format=torch.channels_last)
             # What the transpose must be told: rows that the stride left over.
             kernel, across = weight.shape[-1], self.second.shape[-2:]
             reach = [(size - 1) * link.stride - 2 * link.padding + kernel for size in across]  # type: ignore[operator]

@@ -11,6 +11,7 @@ one group to eliminate, if it is stable. Every score rests on certificates.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -182,6 +183,19 @@ class Trainer:
 
 
 @contextmanager
+def _uncollected() -> Iterator[None]:
+    """Let nothing be collected: giving back an old graph's memory would break the recording of a new one."""
+    gc.collect()
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@contextmanager
 def products(*, coarse: bool) -> Iterator[None]:
     """Let products of single-precision numbers be rounded to ten bits on the way in, or not."""
     before = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
@@ -260,7 +274,7 @@ class Step:
                 self._update()
         torch.cuda.current_stream().wait_stream(stream)
         self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
+        with _uncollected(), torch.cuda.graph(self.graph):
             self._update()
         buffers = (*self.trainer.moves.buffers, self.cursor, self.shortened, self.updates)
         for each, before in zip(buffers, kept, strict=True):
