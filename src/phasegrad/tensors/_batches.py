@@ -20,6 +20,10 @@ from phasegrad.tensors._links import Coupled, States, weight_of
 from phasegrad.tensors._structure import Structure
 
 
+# Units in the last place of the largest pull on an oscillator that its force may be off by.
+_ROUNDING = 8.0
+
+
 class Weights:
     """The parameters of a network as tensors in the shape of its groups and links.
 
@@ -39,6 +43,17 @@ class Weights:
         self.omegas: list[Tensor | None] = [None for _ in structure.groups]
         if turning:
             self.omegas = [self.values(parameters["omega"], k) for k in range(len(structure.groups))]
+
+    def rounding(self, eps: float | None = None) -> Tensor:
+        """Return the force that the rounding of products and sums alone may leave on an oscillator."""
+        strongest = [self.parameters["coupling"].new_zeros(1)]
+        for k in self.structure.moving:
+            pulls = [coupled.capacity(k) for coupled in self.links if k in (coupled.link.first, coupled.link.second)]
+            field = self.fields[k]
+            if field is not None:
+                pulls.append(torch.hypot(field[0], field[1]).amax())
+            strongest.append(torch.stack([each.reshape(()) for each in pulls]).sum().reshape(1))
+        return _ROUNDING * (eps or torch.finfo(strongest[0].dtype).eps) * torch.cat(strongest).amax()
 
     def values(self, parameter: Tensor, group: int) -> Tensor:
         """Return values (..., width) of a group's oscillators, (..., 1, *shape) or one per channel, (..., 1, C, 1, 1)."""

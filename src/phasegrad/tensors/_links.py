@@ -49,6 +49,13 @@ class Coupled:
         )  # fmt: skip
         return _added(field, states, onto)
 
+    def capacity(self, group: int) -> Tensor:
+        """Return the most that the link can pull an oscillator of one of its groups."""
+        sizes = self.weight.abs()
+        if not self.convolves:
+            return sizes.sum(0 if group == self.link.second else 1).amax()
+        return sizes.sum((1, 2, 3)).amax() if group == self.link.second else sizes.sum((0, 2, 3)).amax()
+
     def correlation(self, first: Tensor, second: Tensor) -> Tensor:
         """Return the sum over samples, cosines and sines of states of both ends, in the shape of the weight."""
         if not self.convolves:

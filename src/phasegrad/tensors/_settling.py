@@ -23,7 +23,7 @@ from phasegrad.tensors._structure import Places
 #: The pull of nudges: the torque (times B, M) on outputs in states (2, times B, M), one nudge after the other.
 Pull = Callable[[Tensor], Tensor]
 # Sweeps between two looks at the residual, and without Newton's help at most.
-_AT_ONCE, _MOST = 8, 4000
+_AT_ONCE, _MOST = 8, 400
 _NEWTON_FROM = 0.3
 _WIDEST = 0.5
 
@@ -56,7 +56,7 @@ def settle(batch: Batch, limits: Tensor, *, start: States | None = None, most: i
         done += _AT_ONCE
         residual = part.residual(mine, part.fields(mine))
         near = bool((residual < _NEWTON_FROM).any())
-        if near and (part.structure.hidden is not None or done >= 4 * _AT_ONCE):
+        if near and (part.structure.hidden is not None or done % (4 * _AT_ONCE) == 0):
             mine = newton(part, mine, limits[rows])
             residual = part.residual(mine, part.fields(mine))
         sweeps[rows] = done

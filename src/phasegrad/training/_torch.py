@@ -69,8 +69,7 @@ class Trainer:
         self.moves = Moves(problem, number, self.device, self.dtype)
         data = self.network.inputs and not self.network.clamps_inputs
         self.turning = bool(np.any(self.network.omega) or "omega" in problem.plan.rates or data)
-        self.limit = max(self.plan.settling.tolerance, self._rounding(torch.finfo(self.dtype).eps))
-        self.rests = max(self.limit, self._rounding(_TF32)) if self.coarse else self.limit
+        self.limit, self.rests = torch.zeros(2, dtype=self.dtype, device=self.device)
         hidden = self.structure.hidden is not None
         newton = hidden and self.device.type == "cpu"
         self.sweeps, self.nudged = (_SWEEPS_BEFORE, _NUDGED_STEPS) if newton else (_SWEEPS, _NUDGED)
@@ -88,11 +87,12 @@ class Trainer:
     def score(self, part: str) -> Tallies:
         """Return the sums over a part, (1, 1)."""
         samples = self.parts[part]
-        weights, total = self._weights(), Tallies.zeros()
         with products(coarse=False):
-            return self._scored(samples, weights, total)
+            total = self._scored(samples, self._look())
+        return Tallies(*(np.array(each).reshape(1, 1) for each in total))
 
-    def _scored(self, samples, weights, total):
+    def _scored(self, samples: _Part, weights: Weights) -> Tallies:
+        total = Tallies.zeros()
         for rows in torch.arange(samples.count, device=self.device).split(_SCORED_AT_ONCE):
             batch = Batch.of(weights, samples.inputs[rows])
             settled = settle(batch, self._limits(rows.numel()))
@@ -101,18 +101,17 @@ class Trainer:
             stable = converged & (verdict == int(Verdict.STABLE))
             phases = _phases(gathered(self.structure.outputs, settled.states))
             total += self._tally(samples, rows, phases, stable, converged & ~stable)
-        return Tallies(*(np.array(each).reshape(1, 1) for each in total))
+        return total
 
-    def _rounding(self, eps: float) -> float:
-        """Return the force that rounding alone may leave."""
-        network = self.network
-        strongest = float(np.max(np.abs(network.coupling), initial=0.0))
-        if network.field_strength is not None:
-            strongest += float(np.max(np.abs(network.field_strength), initial=0.0))
-        return 32 * eps * (1 + strongest)
+    def _look(self) -> Weights:
+        """Return the parameters as they are, and set what counts as zero by them."""
+        weights = self._weights()
+        self.limit.copy_(weights.rounding().clamp_min(self.plan.settling.tolerance))
+        self.rests.copy_(weights.rounding(_TF32).maximum(self.limit) if self.coarse else self.limit)
+        return weights
 
     def _limits(self, size: int) -> Tensor:
-        return torch.full((size,), self.limit, dtype=self.dtype, device=self.device)
+        return self.limit.expand(size)
 
     def _weights(self) -> Weights:
         return Weights(self.structure, self.moves.parameters, turning=self.turning)
@@ -126,6 +125,7 @@ class Trainer:
         for k, chunk in enumerate(chunks):
             table[k, : chunk.size], there[k, : chunk.size] = chunk, True
         draws = None if plan.augmentation is None else plan.augmentation.draw(stream, part.count)
+        self._look()
         step = self._step(width)
         step.begin(table, there, factor, draws)
         for k, chunk in enumerate(chunks):
@@ -198,12 +198,13 @@ def _uncollected() -> Iterator[None]:
 @contextmanager
 def products(*, coarse: bool) -> Iterator[None]:
     """Let products of single-precision numbers be rounded to ten bits on the way in, or not."""
-    before = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = coarse
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = coarse
     try:
-        yield
+        with torch.backends.cudnn.flags(enabled=True, benchmark=True, allow_tf32=coarse):
+            yield
     finally:
-        torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = before
+        torch.backends.cuda.matmul.allow_tf32 = before
 
 
 class Step:
@@ -350,7 +351,7 @@ class Step:
                 most *= 2
                 nudged = nudge_sweeps(batch, free, pull, times, most)
         # A gradient needs the shift to a thousandth, and no more than rounding allows.
-        enough = torch.clamp(_ENOUGH * plan.beta * self._strength(free, goals), min=trainer.rests)
+        enough = (_ENOUGH * plan.beta * self._strength(free, goals)).maximum(trainer.rests)
         found = (nudged.residual.reshape(len(signs), -1) <= enough).all(0)
         sure = torch.cat([found] * len(signs))
         shifts = [nudged.shifts[0], *(_kept(sure, each) for each in nudged.shifts[1:])]
