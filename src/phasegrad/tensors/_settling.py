@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -204,7 +205,7 @@ def scattered(where: Sequence[tuple[int, object]], values: Tensor, group: int, l
 
 
 def _in_order(places: object) -> bool:
-    return all(int(p) == k for k, p in enumerate(places))  # type: ignore[arg-type, var-annotated]
+    return np.array_equal(places, np.arange(np.size(places)))  # type: ignore[call-overload]
 
 
 def _repeated(batch: Batch, free: Settled, times: int) -> _Repeated:
