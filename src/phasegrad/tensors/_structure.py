@@ -101,8 +101,10 @@ class Structure:
 
     @property
     def hidden(self) -> tuple[int, int] | None:
-        """Of a network of two groups that move, the larger one and the one of a few oscillators; None for others."""
+        """Of two groups that move, joined by a matrix, the larger one and the one of a few; None of other networks."""
         if len(self.groups) != 3 or min(group.size for group in self.groups[1:]) > 64:
+            return None
+        if any(link.stride is not None for _, link in self.links_of(1)):
             return None
         return (1, 2) if self.groups[1].size >= self.groups[2].size else (2, 1)
 
