@@ -198,13 +198,17 @@ _ESTIMATORS = ("OscillatorClassifier", "OscillatorRegressor")
 
 
 def __dir__() -> list[str]:
-    return [name for name in {*globals(), *__all__} if name not in ("Any", "TYPE_CHECKING")]
+    return [name for name in {*globals(), *__all__, "torch"} if name not in ("Any", "TYPE_CHECKING")]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the estimators, and scikit-learn with them, when one is first asked for."""
+    """Import the estimators, and scikit-learn with them, or `torch`, and PyTorch with it, when first asked for."""
     if name in _ESTIMATORS:
         from phasegrad import estimators
 
         return getattr(estimators, name)
+    if name == "torch":
+        import phasegrad.torch as layer
+
+        return layer
     raise AttributeError(f"module 'phasegrad' has no attribute {name!r}")
