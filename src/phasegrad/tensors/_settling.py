@@ -10,7 +10,7 @@ relative to the nudge, and products of low precision are good enough for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -204,8 +204,8 @@ def scattered(where: Sequence[tuple[int, object]], values: Tensor, group: int, l
     return torch.zeros_like(like) if flat is None else flat.reshape(like.shape)
 
 
-def _in_order(places: object) -> bool:
-    return np.array_equal(places, np.arange(np.size(places)))  # type: ignore[call-overload]
+def _in_order(places: Any) -> bool:
+    return np.array_equal(places, np.arange(np.size(places)))
 
 
 def _repeated(batch: Batch, free: Settled, times: int) -> _Repeated:

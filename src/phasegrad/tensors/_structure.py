@@ -143,12 +143,8 @@ def _of_layout(layout: Layout, clamped: bool) -> tuple[tuple[Group, ...], tuple[
     links = []
     for link, couplings in zip(layout.links, layout.couplings, strict=True):
         stride = None if link.kernel is None else link.stride
-        links.append(
-            Link(
-                link.first + ahead, link.second + ahead, layout.weight_shape(link), couplings, None, stride,
-                link.padding,
-            )  # fmt: skip
-        )
+        first, second, shape = link.first + ahead, link.second + ahead, layout.weight_shape(link)
+        links.append(Link(first, second, shape, couplings, None, stride, link.padding))
     return tuple(groups), tuple(links)
 
 

@@ -48,9 +48,9 @@ class PhaseNetwork(nn.Module):
     """A layer that settles: inputs in, phases of the output oscillators at equilibrium out.
 
     Every sample settles from phase zero. The derivative by parameters and inputs is exact, by one linear solve, or is
-    read off nudged equilibria: equilibrium propagation as the backward pass of an ordinary layer. There the slope of the
-    loss by the outputs' phases, over its largest entry in the sample, is the torque times ``beta`` that the outputs
-    feel, so that the strength of the nudge does not depend on the scale of the loss; what is read off is scaled back.
+    read off nudged equilibria: equilibrium propagation as the backward pass of an ordinary layer. There the outputs
+    feel a torque of ``beta`` times minus the slope of the loss by their phases, over its largest entry in the sample,
+    so that the strength of the nudge does not depend on the scale of the loss; what is read off is scaled back.
 
     Parameters
     ----------
@@ -81,6 +81,11 @@ class PhaseNetwork(nn.Module):
     >>> model(torch.zeros(5, 8)).shape
     torch.Size([5, 2])
     """
+
+    coupling: nn.Parameter
+    omega: nn.Parameter
+    field_strength: nn.Parameter | None
+    field_phase: nn.Parameter | None
 
     def __init__(
         self, network: Network, *, gradient: str = "implicit", beta: float = 0.01, output: str = "phases",
@@ -169,7 +174,7 @@ class PhaseNetwork(nn.Module):
         return f"{what}, gradient={self.gradient!r}, output={self.output!r}{nudge}"
 
     def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()  # type: ignore[misc]
+        state = super().__getstate__()
         return {name: value for name, value in state.items() if name not in ("_structure", "_topology")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -186,11 +191,18 @@ class PhaseNetwork(nn.Module):
 
     def _checked(self, x: Tensor) -> Tensor:
         """Return the inputs as (B, n_in)."""
+        if not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active():
+            raise NotImplementedError(
+                "A PhaseNetwork cannot be transformed by torch.func: it takes a whole batch, and autograd "
+                "differentiates it. torch.func.functional_call with torch.autograd.grad works."
+            )
         if not isinstance(x, Tensor):
             raise TypeError(f"A PhaseNetwork takes a tensor. Got {type(x).__name__}: use torch.as_tensor.")
         width, mine = math.prod(self._inputs), self.coupling
         if x.dim() < 2 or (tuple(x.shape[1:]) != self._inputs and tuple(x.shape[1:]) != (width,)):
-            allowed = f"(B, {width})" + (f" or {('B', *self._inputs)}".replace("'", "") if len(self._inputs) > 1 else "")
+            allowed = f"(B, {width})" + (
+                f" or {('B', *self._inputs)}".replace("'", "") if len(self._inputs) > 1 else ""
+            )
             raise ValueError(f"This PhaseNetwork takes inputs of shape {allowed}. Got {tuple(x.shape)}.")
         _check_dtype(mine.dtype, "The parameters of this PhaseNetwork")
         if x.dtype != mine.dtype:
@@ -208,7 +220,7 @@ class PhaseNetwork(nn.Module):
         return x.flatten(1)
 
     def _read(self, phases: Tensor) -> Tensor:
-        shaped = phases.unflatten(1, self._shape)
+        shaped = phases.reshape(phases.shape[0], *self._shape)
         if self.output == "phases":
             return shaped
         return shaped.cos() if self.output == "cosines" else torch.cat((shaped.cos(), shaped.sin()), dim=1)

@@ -29,7 +29,7 @@ class SettlingWarning(UserWarning):
 @torch.library.custom_op("phasegrad::settle", mutates_args=())
 def settle(
     inputs: Tensor, coupling: Tensor, omega: Tensor, field_strength: Tensor | None, field_phase: Tensor | None,
-    topology: str, gradient: str, beta: float, tolerance: float, most_sweeps: int,
+    topology: str, gradient: str, beta: float, tolerance: float, most_sweeps: int,  # noqa: ARG001
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """Return phases of the outputs, states and fields, where the samples settled, their residuals and sweeps."""
     structure = structure_of(topology)
@@ -53,12 +53,12 @@ def settle(
             SettlingWarning,
             stacklevel=2,
         )
-    return found  # type: ignore[return-value]
+    return found
 
 
 @settle.register_fake
-def _(inputs: Tensor, coupling: Any, omega: Any, field_strength: Any, field_phase: Any, topology: str, *_rest: Any) -> Any:
-    return _like(inputs, structure_of(topology))
+def _(*given: Any) -> Any:
+    return _like(given[0], structure_of(given[5]))
 
 
 def _like(inputs: Tensor, structure: Structure) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
@@ -103,9 +103,8 @@ def settle_backward(
 
 
 @settle_backward.register_fake
-def _(slope: Any, inputs: Tensor, coupling: Any, omega: Any, field_strength: Any, field_phase: Any, *rest: Any) -> Any:
-    given = (inputs, coupling, omega, field_strength, field_phase)
-    return [each.new_empty(each.shape) for each, asked in zip(given, rest[-1], strict=True) if asked]
+def _(*given: Any) -> Any:
+    return [each.new_empty(each.shape) for each, asked in zip(given[1:6], given[-1], strict=True) if asked]
 
 
 @torch.library.custom_op("phasegrad::certify", mutates_args=())
@@ -177,7 +176,9 @@ def _guarded(work: Callable[[], Any], structure: Structure, inputs: Tensor, grad
         each = bytes_per_sample(structure, inputs.element_size(), gradient)
         fits = max(1, int(0.8 * _free_bytes(inputs.device) / each))
         fits = min(fits, max(1, inputs.shape[0] // 2))
-        advice = f"About {fits} would fit: give fewer at once." if inputs.shape[0] > 1 else "One sample alone is too much."
+        advice = (
+            f"About {fits} would fit: give fewer at once." if inputs.shape[0] > 1 else "One sample alone is too much."
+        )
         raise torch.cuda.OutOfMemoryError(
             f"A batch of {inputs.shape[0]} samples of this network does not fit into the memory of {inputs.device}. "
             f"{advice}"

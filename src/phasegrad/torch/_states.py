@@ -49,10 +49,8 @@ class Free(NamedTuple):
 
 def limit_of(parameters: Mapping[str, Tensor], tolerance: float) -> Tensor:
     """Return the largest force of a settled sample: the tolerance, or what rounding alone may leave if that is more."""
-    strongest = sum(
-        parameters[name].abs().amax() for name in ("coupling", "field_strength")
-        if name in parameters and parameters[name].numel()
-    )  # fmt: skip
+    names = [name for name in ("coupling", "field_strength") if name in parameters and parameters[name].numel()]
+    strongest = sum(torch.stack(parameters[name].aminmax()).abs().amax() for name in names)
     rounding = 32 * torch.finfo(parameters["coupling"].dtype).eps * (1 + strongest)
     return torch.as_tensor(rounding).clamp_min(tolerance or _TOLERANCE)
 
@@ -97,7 +95,7 @@ def flat(parts: Sequence[Tensor], settled: Tensor) -> Tensor:
 def parts_of(structure: Structure, whole: Tensor, held: Tensor) -> States:
     """Return what `flat` put side by side as groups again, the held one first."""
     groups = structure.groups[1:]
-    split = whole.split([group.size for group in groups], dim=2)
+    split = torch.split(whole, [group.size for group in groups], dim=2)
     return [held, *(part.unflatten(2, group.shape) for part, group in zip(split, groups, strict=True))]
 
 
@@ -165,9 +163,7 @@ class Around:
             response, found = conjugate(batch, states, stiffness, right)
         return Contrast.along(batch, states, _kept(response, found, 0)), found
 
-    def _nudged(
-        self, unit: Tensor, signs: Sequence[float], beta: float, tolerance: float
-    ) -> tuple[Contrast, Tensor]:
+    def _nudged(self, unit: Tensor, signs: Sequence[float], beta: float, tolerance: float) -> tuple[Contrast, Tensor]:
         """Return the contrast of states under the torques -beta and, if centred, beta times a slope."""
         batch, free = self.batch, self.free
         limit = limit_of(batch.weights.parameters, tolerance)
