@@ -174,11 +174,10 @@ class PhaseNetwork(nn.Module):
         return f"{what}, gradient={self.gradient!r}, output={self.output!r}{nudge}"
 
     def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        return {name: value for name, value in state.items() if name not in ("_structure", "_topology")}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_structure", "_topology")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
         self._register()
 
     def _register(self) -> None:
