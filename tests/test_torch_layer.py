@@ -261,6 +261,13 @@ class TestLostSamples:
             warnings.simplefilter("error")
             gradients(PhaseNetwork(NETWORKS["convolution"]), inputs_of(NETWORKS["convolution"]).float())
 
+    def test_a_certificate_of_a_large_network_leaves_random_numbers_alone(self):
+        module = PhaseNetwork.layers(3, 200, 100, 2, dtype=DOUBLE)
+        before = torch.get_rng_state()
+        _, info = module(inputs_of(pg.layers(3, pg.Dense(2))), return_info=True, certify=True)
+        assert info.stable.all()
+        assert torch.equal(torch.get_rng_state(), before)
+
     def test_an_empty_batch(self):
         module = PhaseNetwork(NETWORKS["one hidden layer"], dtype=DOUBLE)
         y, info = module(torch.zeros(0, 4, dtype=DOUBLE), return_info=True, certify=True)
