@@ -102,3 +102,15 @@ def alone(name, seed):
     after = surroundings()
     changed = [key for key in before if before[key] != after[key]]
     return found, changed + ([] if blas() == threads else ["blas"])
+
+
+def distributed_gradient(rank, network, x, folder):
+    """Leave in a file the gradient of one of two processes, each with half of the batch."""
+    import torch
+
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=2)
+    module = torch.nn.parallel.DistributedDataParallel(pg.torch.PhaseNetwork(network, dtype=torch.float64))
+    module(x.chunk(2)[rank]).square().mean().backward()
+    torch.save({name: p.grad for name, p in module.module.named_parameters()}, f"{folder}/{rank}.pt")
+    torch.distributed.destroy_process_group()

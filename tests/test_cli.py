@@ -472,6 +472,11 @@ class TestBench:
         monkeypatch.setattr(_all, "foundation", lambda: {"rows": {"task": other}, "import_s": 1.0})
         monkeypatch.setattr(_all, "batch", lambda rounds: ways)
         monkeypatch.setattr(_all, "learning", lambda rounds: epochs)
+        monkeypatch.setattr(
+            _all,
+            "tensors",
+            lambda rounds: dict.fromkeys(("layer_over_bare", "centred_over_bare", "batch_over_torch"), 1.1),
+        )
         nudged = [{"family": "grid", "N": 10_000, **errors}]
         monkeypatch.setattr(
             _all, "sparse", lambda sizes: {"rows": [self.ROW], "ratios": {"fsolve": other}, "nudged": nudged}
@@ -494,6 +499,8 @@ class TestBench:
         assert figures["generic"]["ratio_plain"] == 35.0
         assert figures["reproduce"]["plain_updates"] is None
         assert "last reproduction" not in shown
+        assert figures["tensors"]["layer_over_bare"] == 1.1
+        assert "PhaseNetwork, forward and backward" in shown
 
     def test_a_finished_reproduction_is_given_in_plain_updates(self, bench, tmp_path, monkeypatch):
         from phasegrad.reproduction import reproduce

@@ -8,6 +8,7 @@ import os as _os
 import signal as _signal
 import sys as _sys
 from importlib.metadata import version as _version
+from importlib.util import find_spec as _find_spec
 from typing import TYPE_CHECKING, Any
 
 
@@ -198,13 +199,18 @@ _ESTIMATORS = ("OscillatorClassifier", "OscillatorRegressor")
 
 
 def __dir__() -> list[str]:
-    return [name for name in {*globals(), *__all__} if name not in ("Any", "TYPE_CHECKING")]
+    layer = ["torch"] if _find_spec("torch") is not None else []
+    return [name for name in {*globals(), *__all__, *layer} if name not in ("Any", "TYPE_CHECKING")]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the estimators, and scikit-learn with them, when one is first asked for."""
+    """Import the estimators, and scikit-learn with them, or `torch`, and PyTorch with it, when first asked for."""
     if name in _ESTIMATORS:
         from phasegrad import estimators
 
         return getattr(estimators, name)
+    if name == "torch":
+        import phasegrad.torch as layer
+
+        return layer
     raise AttributeError(f"module 'phasegrad' has no attribute {name!r}")

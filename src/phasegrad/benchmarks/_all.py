@@ -11,6 +11,7 @@ from phasegrad.benchmarks._foundation import foundation
 from phasegrad.benchmarks._learning import learning
 from phasegrad.benchmarks._small import small
 from phasegrad.benchmarks._sparse import SIZES, sparse
+from phasegrad.benchmarks._tensors import tensors
 from phasegrad.reproduction import cpu_seconds_of
 
 
@@ -31,6 +32,7 @@ def measure(
         "foundation": ("equilibria and gradients", foundation),
         "batch": ("a batch of samples on one network", lambda: batch(rounds)),
         "learning": ("mini-batches and the classifier", lambda: learning(rounds)),
+        "tensors": ("the layer for PyTorch and the torch engine", lambda: tensors(rounds)),
         "sparse": ("large sparse networks", lambda: sparse(tuple(sizes))),
     }
     for name, (words, work) in works.items():

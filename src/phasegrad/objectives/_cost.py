@@ -89,7 +89,6 @@ class Cost:
         slope = -self.force(phases.detach().numpy(), target.numpy())
         return (phases * torch.tensor(slope)).sum()
 
-
     def torch_force(self, phases: Any, target: Any) -> Any:
         """Return minus the slope of the cost, (B, M), of a batch of tensors (B, M), on any device.
 

@@ -12,6 +12,13 @@ from rich.text import Text
 from phasegrad.report.console import table
 from phasegrad.report.drawings.style import drawn
 
+# Ratios that need PyTorch, in words.
+_TENSORS = {
+    "layer_over_bare": "PhaseNetwork, forward and backward, over the bare engine: 784-500-10, batch 256",
+    "centred_over_bare": "the same by two nudges (gradient='centred')",
+    "batch_over_torch": "an epoch of it by the batch engine (float64) over the torch engine (float32)",
+}
+
 
 def benchmark_tables(figures: dict[str, Any]) -> RenderableType:
     """Return the figures of `phasegrad bench` as tables."""
@@ -35,6 +42,7 @@ def benchmark_tables(figures: dict[str, Any]) -> RenderableType:
         ("OscillatorClassifier.fit over train, 5,000 rows", learning["fit_over_train"]),
         ("OscillatorClassifier over MLPClassifier, defaults, five folds of three tables", learning["over_perceptron"]),
     ]
+    epochs += [(words, figures["tensors"][name]) for name, words in _TENSORS.items() if figures["tensors"] is not None]
     lines = [
         f"100 networks x 200 epochs: {small['experiment_cpu_s']:.2f} CPU seconds",
         f"import phasegrad: {figures['foundation']['import_s']:.2f} CPU seconds",

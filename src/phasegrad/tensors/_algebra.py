@@ -45,15 +45,18 @@ class Schur:
         Where the Laplacian is not positive definite; solves mean nothing there.
     """
 
-    def __init__(self, batch: Batch, states: Sequence[Tensor], stiffness: Sequence[Tensor], lowered: float = 0.0) -> None:
+    def __init__(
+        self, batch: Batch, states: Sequence[Tensor], stiffness: Sequence[Tensor], lowered: float = 0.0
+    ) -> None:
         assert batch.structure.hidden is not None
         self.large, self.few = batch.structure.hidden
-        self.batch, self.states = batch, states
-        self.stiff = stiffness[self.large]
+        self.batch = batch
+        self.states = [states[self.large].flatten(2), states[self.few].flatten(2)]
+        self.stiff = stiffness[self.large].flatten(1)
         matrix = _between(batch, self.large, self.few)
         self.matrix = matrix
         inverse = 1 / self.stiff
-        (cos, sin), (x, y) = states[self.large], states[self.few]
+        (cos, sin), (x, y) = self.states
         self.inverse = inverse
         pairs = (matrix[:, :, None] * matrix[:, None, :]).flatten(1)
         sums = torch.stack((cos * cos * inverse, cos * sin * inverse, sin * sin * inverse)).flatten(0, 1) @ pairs
@@ -61,24 +64,24 @@ class Schur:
         mixed = x[:, :, None] * y[:, None, :]
         taken = (x[:, :, None] * x[:, None, :]) * sums[0] + (mixed + mixed.mT) * sums[1]
         taken = taken + (y[:, :, None] * y[:, None, :]) * sums[2]
-        diagonal = stiffness[self.few] * (1 - lowered)
+        diagonal = stiffness[self.few].flatten(1) * (1 - lowered)
         self.complement, found = _inverted(torch.diag_embed(diagonal) - taken, diagonal)
         self.failed = ~found | (self.stiff.amin(1) <= 0)
 
     def solve(self, right: Sequence[Tensor]) -> Parts:
         """Return M^-1 of a right-hand side over the groups that move; rows may repeat the samples several times."""
         times = right[self.few].shape[0] // self.inverse.shape[0]
-        inverse, complement, states = self.inverse, self.complement, self.states
+        inverse, complement, (large, few) = self.inverse, self.complement, self.states
         if times > 1:
             inverse, complement = inverse.repeat(times, 1), complement.repeat(times, 1, 1)
-            states = [each.repeat(1, times, *(1,) * (each.dim() - 2)) for each in states]
-        large, few = states[self.large], states[self.few]
-        reduced = inverse * right[self.large]
+            large, few = large.repeat(1, times, 1), few.repeat(1, times, 1)
+        reduced = inverse * right[self.large].flatten(1)
         pulled = (few * ((large * reduced).flatten(0, 1) @ self.matrix).unflatten(0, (2, -1))).sum(0)
-        below = (complement @ (right[self.few] + pulled)[:, :, None])[:, :, 0]
+        below = (complement @ (right[self.few].flatten(1) + pulled)[:, :, None])[:, :, 0]
         back = (large * ((few * below).flatten(0, 1) @ self.matrix.T).unflatten(0, (2, -1))).sum(0)
         answer = [right[0], right[0], right[0]]
-        answer[self.few], answer[self.large] = below, reduced + inverse * back
+        answer[self.few] = below.reshape(right[self.few].shape)
+        answer[self.large] = (reduced + inverse * back).reshape(right[self.large].shape)
         return answer
 
 

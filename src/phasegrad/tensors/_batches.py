@@ -83,13 +83,8 @@ class Batch:
     @classmethod
     def of(cls, weights: Weights, inputs: Tensor) -> Batch:
         """Return the batch of inputs (B, n_in)."""
-        structure, network = weights.structure, weights.structure.network
-        shape, count = structure.groups[0].shape, inputs.shape[0]
-        if structure.clamped:
-            phases = network.input_phase + network.input_scale * inputs
-            held = torch.stack((torch.cos(phases), torch.sin(phases))).unflatten(2, shape)
-        else:
-            held = torch.stack((inputs.new_ones(count, *shape), inputs.new_zeros(count, *shape)))
+        structure, count = weights.structure, inputs.shape[0]
+        held = _held(structure, inputs)
         base = [held]
         for k in structure.moving:
             field, group = weights.fields[k], structure.groups[k]
@@ -100,6 +95,12 @@ class Batch:
                     start = coupled.forward(held, start)
             base.append(start)
         return cls(weights, base, held, _frequencies(weights, inputs))
+
+    @classmethod
+    def around(cls, weights: Weights, inputs: Tensor, fields: Sequence[Tensor]) -> Batch:
+        """Return the same for work around states whose local fields are known: those serve as its base."""
+        held = _held(weights.structure, inputs)
+        return cls(weights, [held, *fields[1:]], held, _frequencies(weights, inputs))
 
     def take(self, rows: Tensor) -> Batch:
         """Return some of the samples."""
@@ -179,6 +180,16 @@ def turned(states: Tensor, by: Tensor) -> Tensor:
     """Return states turned by small angles (B, ...), to third order in them."""
     ahead = torch.stack((states[0] - states[1] * by, states[1] + states[0] * by))
     return ahead * torch.rsqrt(1 + by * by)
+
+
+def _held(structure: Structure, inputs: Tensor) -> Tensor:
+    """Return the states of the held group, (2, B, ...)."""
+    network, shape = structure.network, structure.groups[0].shape
+    if structure.clamped:
+        phases = network.input_phase + network.input_scale * inputs
+        return torch.stack((torch.cos(phases), torch.sin(phases))).unflatten(2, shape)
+    none = inputs.new_zeros(inputs.shape[0], *shape)
+    return torch.stack((none + 1, none))
 
 
 def _frequencies(weights: Weights, inputs: Tensor) -> list[Tensor | None]:

@@ -85,7 +85,9 @@ def _factored(batch: Batch, states: Sequence[Tensor], stiffness: Sequence[Tensor
 def _powers(batch: Batch, states: Sequence[Tensor], stiffness: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     moving, size, device = batch.structure.moving, batch.size, batch.held.device
     count = sum(group.size for group in batch.structure.groups[1:])
-    stream = torch.Generator().manual_seed(torch.randint(2**62, (), dtype=torch.int64).item())
+    # A seed of the system's own: nobody can choose a network for it, and the caller's random numbers stay as they are.
+    stream = torch.Generator()
+    stream.seed()
     scale = [stiffness[0]] + [each.clamp_min(1e-30).rsqrt() for each in stiffness[1:]]
     scaled = [states[0]] + [states[k] * scale[k] for k in moving]
     vector = [stiffness[0]]

@@ -92,4 +92,3 @@ def _product(states: Tensor, matrix: Tensor, shape: tuple[int, ...], onto: Tenso
 def _added(field: Tensor, states: Tensor, onto: Tensor | None) -> Tensor:
     field = field.unflatten(0, states.shape[:2])
     return field if onto is None else field + onto
-

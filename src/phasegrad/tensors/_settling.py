@@ -10,8 +10,9 @@ relative to the nudge, and products of low precision are good enough for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -201,9 +202,7 @@ def scattered(where: Places, values: Tensor, group: int, like: Tensor) -> Tensor
 
 def _repeated(batch: Batch, free: Settled, times: int) -> _Repeated:
     states, fields = ([torch.cat([each] * times, dim=1) for each in group] for group in (free.states, free.fields))
-    omegas = [
-        each if each is None or each.shape[0] == 1 else torch.cat([each] * times, dim=0) for each in batch.omegas
-    ]
+    omegas = [each if each is None or each.shape[0] == 1 else torch.cat([each] * times, dim=0) for each in batch.omegas]
     return _Repeated(batch, states, fields, omegas, times)
 
 

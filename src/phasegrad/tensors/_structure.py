@@ -127,7 +127,7 @@ class Structure:
         if refusal:
             raise ValueError(refusal)
         layout = network.graph.layout
-        groups, links = _of_layout(layout) if layout is not None else _of_graph(network.graph)
+        groups, links = _of_graph(network.graph) if layout is None else _of_layout(layout, network.clamps_inputs)
         return cls(network, groups, links, _places(groups, network.outputs), _places(groups, network.inputs))
 
     @property
@@ -151,8 +151,10 @@ class Structure:
 
     @property
     def hidden(self) -> tuple[int, int] | None:
-        """Of a network of two groups that move, the larger one and the one of a few oscillators; None for others."""
+        """Of two groups that move, joined by a matrix, the larger one and the one of a few; None of other networks."""
         if len(self.groups) != 3 or min(group.size for group in self.groups[1:]) > 64:
+            return None
+        if any(link.stride is not None for _, link in self.links_of(1)):
             return None
         return (1, 2) if self.groups[1].size >= self.groups[2].size else (2, 1)
 
@@ -173,19 +175,26 @@ def refuses(network: Network) -> str:
             )
     if type(network.interaction) is not Sine:
         return f"PyTorch takes networks of sine coupling, and this one has the interaction {network.interaction!r}."
+    if network.graph.layout is not None and network.pinned:
+        return (
+            "PyTorch takes layers whose phases fields or clamped inputs hold, and this network has neither. Give it "
+            "fields (field_strength), or input_mode='phase'."
+        )
     return ""
 
 
-def _of_layout(layout: Layout) -> tuple[tuple[Group, ...], tuple[Link, ...]]:
-    groups = []
+def _of_layout(layout: Layout, clamped: bool) -> tuple[tuple[Group, ...], tuple[Link, ...]]:
+    # Where data drives the inputs they move as all others do, and nobody is held.
+    none = np.empty(0, dtype=np.int64)
+    groups = [] if clamped else [Group((0,), none, Index(none))]
+    ahead = len(groups)
     for shape, nodes, values in zip(layout.shapes, layout.nodes, layout.node_values, strict=True):
         groups.append(Group(tuple(shape), np.arange(nodes.start, nodes.stop), Index(values)))
     links = []
     for link, couplings in zip(layout.links, layout.couplings, strict=True):
         stride = None if link.kernel is None else link.stride
-        links.append(
-            Link(link.first, link.second, layout.weight_shape(link), Index(couplings), None, stride, link.padding)
-        )
+        first, second, shape = link.first + ahead, link.second + ahead, layout.weight_shape(link)
+        links.append(Link(first, second, shape, Index(couplings), None, stride, link.padding))
     return tuple(groups), tuple(links)
 
 

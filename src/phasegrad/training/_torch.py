@@ -365,9 +365,7 @@ class Step:
         states = gathered(self.trainer.structure.outputs, free.states)
         return _Pull(self.trainer.cost, goals, 1.0)(states).abs().amax(1)
 
-    def _response(
-        self, batch: Batch, free: Settled, schur: Schur | None, goals: Tensor
-    ) -> tuple[Contrast, Tensor]:
+    def _response(self, batch: Batch, free: Settled, schur: Schur | None, goals: Tensor) -> tuple[Contrast, Tensor]:
         outputs = self.trainer.structure.outputs
         slope = -_Pull(self.trainer.cost, goals, 1.0)(gathered(outputs, free.states))
         right = [batch.held.new_zeros(())]

@@ -1,0 +1,263 @@
+"""`PhaseNetwork`, the layer: a network's parameters, what goes in, what comes out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from phasegrad._validation import choice, positive_float, whole_number
+from phasegrad.networks import Convolution, Dense, Network, layers
+from phasegrad.torch._operators import certify as certified
+from phasegrad.torch._operators import settle
+from phasegrad.torch._registry import registered
+from phasegrad.torch._states import SIGNS
+
+OUTPUTS = ("phases", "cosines", "both")
+DTYPES = (torch.float32, torch.float64)
+_NAMES = ("coupling", "omega", "field_strength", "field_phase")
+_OPTIONS = ("gradient", "beta", "output", "learn", "tolerance", "most_sweeps", "dtype", "device")
+
+
+class Info(NamedTuple):
+    """What is known of every sample of a batch.
+
+    Attributes
+    ----------
+    settled : tensor of bool, shape (B,)
+        Where there is an equilibrium; the outputs of all others are NaN.
+    residual : tensor, shape (B,)
+        The largest force left.
+    sweeps : tensor of int, shape (B,)
+        How often all oscillators were turned to where their local fields point.
+    stable : tensor of bool, shape (B,), or None
+        Where the equilibrium is proved stable; None unless asked for by ``certify=True``.
+    """
+
+    settled: Tensor
+    residual: Tensor
+    sweeps: Tensor
+    stable: Tensor | None
+
+
+class PhaseNetwork(nn.Module):
+    """A layer that settles: inputs in, phases of the output oscillators at equilibrium out.
+
+    Every sample settles from phase zero. The derivative by parameters and inputs is exact, by one linear solve, or is
+    read off nudged equilibria: equilibrium propagation as the backward pass of an ordinary layer. There the outputs
+    feel a torque of ``beta`` times minus the slope of the loss by their phases, over its largest entry in the sample,
+    so that the strength of the nudge does not depend on the scale of the loss; what is read off is scaled back.
+
+    Parameters
+    ----------
+    network : Network
+        Of sine coupling, with inputs and outputs; `layers` builds one.
+    gradient : {"implicit", "two_phase", "centred"}
+        Exact, or by one nudge (error of order beta), or by two of opposite sign (of order beta squared).
+    beta : float
+        Strength of the nudge.
+    output : {"phases", "cosines", "both"}
+        What is read out; "both" are cosines, then sines.
+    learn : sequence of str, optional
+        Parameters that require gradients; the others are kept as they are. Left out, those are all, but for omega where
+        it is zero everywhere and the inputs are clamped.
+    tolerance : float, optional
+        Largest force of a settled sample: 1e-12 if left out, and never below what rounding may leave, which is about
+        1e-5 in single precision.
+    most_sweeps : int
+        Sweeps after which a sample is given up.
+    dtype, device : optional
+        Of the parameters, as in any module; float32 or float64.
+
+    Examples
+    --------
+    >>> import torch, phasegrad as pg
+    >>> layer = pg.torch.PhaseNetwork.layers(4, 20, 3, output="cosines")
+    >>> model = torch.nn.Sequential(torch.nn.Linear(8, 4), torch.nn.Tanh(), layer, torch.nn.Linear(3, 2))
+    >>> model(torch.zeros(5, 8)).shape
+    torch.Size([5, 2])
+    """
+
+    coupling: nn.Parameter
+    omega: nn.Parameter
+    field_strength: nn.Parameter | None
+    field_phase: nn.Parameter | None
+
+    def __init__(
+        self, network: Network, *, gradient: str = "implicit", beta: float = 0.01, output: str = "phases",
+        learn: Iterable[str] | None = None, tolerance: float | None = None, most_sweeps: int = 4000,
+        dtype: torch.dtype | None = None, device: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self._network = _checked_network(network)
+        self.gradient = choice("gradient", gradient, SIGNS, "PhaseNetwork")
+        self.output = choice("output", output, OUTPUTS, "PhaseNetwork")
+        self.beta = positive_float("beta", beta, "PhaseNetwork")
+        self.tolerance = None if tolerance is None else positive_float("tolerance", tolerance, "PhaseNetwork")
+        self.most_sweeps = whole_number("most_sweeps", most_sweeps, 1, "PhaseNetwork")
+        kind = torch.get_default_dtype() if dtype is None else dtype
+        _check_dtype(kind, "The parameters of this PhaseNetwork")
+        learned = _checked_learn(learn, network)
+        for name in _NAMES:
+            values = network.parameters.get(name)
+            if values is None:
+                self.register_parameter(name, None)
+                continue
+            tensor = torch.tensor(np.array(values), dtype=kind, device=device)
+            self.register_parameter(name, nn.Parameter(tensor, requires_grad=name in learned))
+        self._register()
+
+    @classmethod
+    def layers(cls, shape: int | tuple[int, ...], *sizes: int | Dense | Convolution, **options: Any) -> Self:
+        """Return a layer made of a network of layers; a number stands for `Dense`.
+
+        Options are those of `phasegrad.layers` and of `PhaseNetwork`.
+
+        Examples
+        --------
+        >>> import phasegrad as pg
+        >>> pg.torch.PhaseNetwork.layers((1, 8, 8), pg.Convolution(4, 3), 10, gradient="centred", seed=1)
+        PhaseNetwork(1x8x8 - 4x6x6 - 10, gradient='centred', output='phases', beta=0.01)
+        """
+        own = {name: options.pop(name) for name in _OPTIONS if name in options}
+        made = [size if isinstance(size, (Dense, Convolution)) else Dense(size) for size in sizes]
+        return cls(layers(shape, *made, **options), **own)
+
+    def forward(self, x: Tensor, return_info: bool = False, certify: bool = False) -> Tensor | tuple[Tensor, Info]:
+        """Return what is read out of the outputs, (B, n_out), in the shape of the last layer where it has channels.
+
+        Parameters
+        ----------
+        x : tensor, shape (B, n_in) or (B, *shape of the inputs)
+        return_info : bool
+            Whether to return an `Info` as well.
+        certify : bool
+            Whether it says which equilibria are proved stable.
+        """
+        flat = self._checked(x)
+        if certify and not return_info:
+            raise ValueError("certify=True fills Info.stable: ask for it with return_info=True as well.")
+        parameters = self.coupling, self.omega, self.field_strength, self.field_phase
+        phases, states, fields, settled, residual, sweeps = settle(
+            flat, *parameters, self._topology, self.gradient, self.beta, self.tolerance or 0.0, self.most_sweeps
+        )
+        answer = self._read(phases)
+        if not return_info:
+            return answer
+        stable = certified(flat, *parameters, states, fields, settled, self._topology) if certify else None
+        return answer, Info(settled, residual, sweeps, stable)
+
+    def to_network(self) -> Network:
+        """Return the network with the present values of the parameters.
+
+        Examples
+        --------
+        >>> import phasegrad as pg
+        >>> network = pg.layers(4, pg.Dense(3))
+        >>> pg.torch.PhaseNetwork(network, dtype=torch.float64).to_network() == network
+        True
+        """
+        values = {name: getattr(self, name) for name in _NAMES}
+        arrays = {k: each.detach().double().cpu().numpy() for k, each in values.items() if each is not None}
+        return self._network.replace(**arrays)
+
+    def extra_repr(self) -> str:
+        """Return the layers and the options in words."""
+        layout = self._network.graph.layout
+        sizes = f"{len(self._network.inputs)} inputs, {self._network.size} oscillators, {self._width} outputs"
+        what = sizes if layout is None else str(layout)
+        nudge = "" if self.gradient == "implicit" else f", beta={self.beta:g}"
+        return f"{what}, gradient={self.gradient!r}, output={self.output!r}{nudge}"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("_structure", "_topology")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
+        self._register()
+
+    def _register(self) -> None:
+        """Take the name under which the operators find the topology, and hold what it stands for."""
+        self._topology, self._structure = registered(self._network)
+        layout = self._network.graph.layout
+        self._width = len(self._network.outputs)
+        self._inputs = (len(self._network.inputs),) if layout is None else tuple(layout.shapes[0])
+        self._shape = (self._width,) if layout is None else tuple(layout.shapes[-1])
+
+    def _checked(self, x: Tensor) -> Tensor:
+        """Return the inputs as (B, n_in)."""
+        if not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active():
+            raise NotImplementedError(
+                "A PhaseNetwork cannot be transformed by torch.func: it takes a whole batch, and autograd "
+                "differentiates it. torch.func.functional_call with torch.autograd.grad works."
+            )
+        if not isinstance(x, Tensor):
+            raise TypeError(f"A PhaseNetwork takes a tensor. Got {type(x).__name__}: use torch.as_tensor.")
+        width, mine = math.prod(self._inputs), self.coupling
+        if x.dim() < 2 or (tuple(x.shape[1:]) != self._inputs and tuple(x.shape[1:]) != (width,)):
+            allowed = f"(B, {width})" + (
+                f" or {('B', *self._inputs)}".replace("'", "") if len(self._inputs) > 1 else ""
+            )
+            raise ValueError(f"This PhaseNetwork takes inputs of shape {allowed}. Got {tuple(x.shape)}.")
+        _check_dtype(mine.dtype, "The parameters of this PhaseNetwork")
+        if x.dtype != mine.dtype:
+            raise TypeError(
+                f"This PhaseNetwork has parameters of {_name(mine.dtype)} and takes inputs of the same. Got "
+                f"{_name(x.dtype)}: use x.to({mine.dtype}), or move the module with .to({x.dtype})."
+                if x.dtype in DTYPES
+                else f"A PhaseNetwork takes inputs of float32 or float64. Got {_name(x.dtype)}: use x.to({mine.dtype})."
+            )
+        if x.device != mine.device:
+            raise ValueError(
+                f"The inputs lie on {x.device} and the parameters of this PhaseNetwork on {mine.device}. Move one of "
+                "them with .to(device)."
+            )
+        return x.flatten(1)
+
+    def _read(self, phases: Tensor) -> Tensor:
+        shaped = phases.reshape(phases.shape[0], *self._shape)
+        if self.output == "phases":
+            return shaped
+        return shaped.cos() if self.output == "cosines" else torch.cat((shaped.cos(), shaped.sin()), dim=1)
+
+
+def _checked_network(given: Any) -> Network:
+    if not isinstance(given, Network):
+        raise TypeError(
+            f"PhaseNetwork takes a Network, such as phasegrad.layers(...). Got {type(given).__name__}; sizes alone go "
+            "to PhaseNetwork.layers(784, 100, 10)."
+        )
+    for kind in ("inputs", "outputs"):
+        if not getattr(given, kind):
+            raise ValueError(f"PhaseNetwork takes networks with inputs and outputs, and this one has no {kind}.")
+    return given
+
+
+def _checked_learn(given: Any, network: Network) -> tuple[str, ...]:
+    if given is None:
+        still = network.clamps_inputs and not np.any(network.omega)
+        return tuple(name for name in network.parameters if not (still and name == "omega"))
+    names = (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
+    for name in names:
+        if name not in network.parameters:
+            raise ValueError(
+                f"The 'learn' parameter of PhaseNetwork must name parameters of the network, which are "
+                f"{', '.join(network.parameters)}. Got {name!r}."
+            )
+    return names
+
+
+def _check_dtype(kind: torch.dtype, what: str) -> None:
+    if kind not in DTYPES:
+        raise TypeError(
+            f"{what} must be of float32 or float64: an equilibrium has forces that cancel, for which {_name(kind)} has "
+            "too few digits. Use .to(torch.float32)."
+        )
+
+
+def _name(kind: torch.dtype) -> str:
+    return str(kind).removeprefix("torch.")
