@@ -47,12 +47,9 @@ class Free(NamedTuple):
     settled: Tensor
 
 
-def limit_of(parameters: Mapping[str, Tensor], tolerance: float) -> Tensor:
+def limit_of(weights: Weights, tolerance: float) -> Tensor:
     """Return the largest force of a settled sample: the tolerance, or what rounding alone may leave if that is more."""
-    names = [name for name in ("coupling", "field_strength") if name in parameters and parameters[name].numel()]
-    strongest = sum(torch.stack(parameters[name].aminmax()).abs().amax() for name in names)
-    rounding = 32 * torch.finfo(parameters["coupling"].dtype).eps * (1 + strongest)
-    return torch.as_tensor(rounding).clamp_min(tolerance or _TOLERANCE)
+    return weights.rounding().clamp_min(tolerance or _TOLERANCE)
 
 
 def free_states(
@@ -60,7 +57,7 @@ def free_states(
 ) -> Free:
     """Let a batch of inputs (B, n_in) settle from phase zero."""
     batch = Batch.of(_weights(structure, parameters), inputs)
-    limits = limit_of(parameters, tolerance).expand(batch.size)
+    limits = limit_of(batch.weights, tolerance).expand(batch.size)
     if structure.hidden is None:
         reached = settle(batch, limits, most=most)
         return Free(batch, reached, (reached.residual <= limits) & _stand(batch, reached))
@@ -166,7 +163,7 @@ class Around:
     def _nudged(self, unit: Tensor, signs: Sequence[float], beta: float, tolerance: float) -> tuple[Contrast, Tensor]:
         """Return the contrast of states under the torques -beta and, if centred, beta times a slope."""
         batch, free = self.batch, self.free
-        limit = limit_of(batch.weights.parameters, tolerance)
+        limit = limit_of(batch.weights, tolerance)
         shifts = self._shifts(_Torque(torch.cat([-sign * beta * unit for sign in signs])), len(signs), limit)
         found = (shifts.residual <= limit).reshape(len(signs), -1).all(0)
         parts = list(zip(*(each.chunk(len(signs), dim=1) for each in shifts.shifts), strict=True))
