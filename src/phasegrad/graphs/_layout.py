@@ -210,6 +210,21 @@ class Layout:
             for part, link in zip(self.couplings, self.links, strict=True)
         )
 
+    def balanced(self, couplings: Any, *, clamped: bool) -> Any:
+        """Return couplings (..., n) less their mean over each link into an oscillator, or into a channel of them.
+
+        Links from clamped inputs, which do not answer, are left as they are. Arrays and tensors alike.
+        """
+        parts = []
+        for link, part in zip(self.links, self.couplings, strict=True):
+            mine, shape = couplings[..., part], self.weight_shape(link)
+            if link.first or not clamped:
+                weight = mine.reshape((*mine.shape[:-1], *shape))
+                weight = weight - weight.mean((-2,) if link.kernel is None else (-3, -2, -1), keepdims=True)
+                mine = weight.reshape(mine.shape)
+            parts.append(mine)
+        return parts
+
     @lazy_property
     def node_values(self) -> tuple[slice, ...]:
         """Where the values of every layer lie in a vector of node parameters."""

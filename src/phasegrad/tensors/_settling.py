@@ -26,6 +26,7 @@ Pull = Callable[[Tensor], Tensor]
 # Sweeps between two looks at the residual, and without Newton's help at most.
 _AT_ONCE, _MOST = 8, 400
 _NEWTON_FROM = 0.3
+_MOST_PRODUCTS = 100
 _WIDEST = 0.5
 
 
@@ -83,7 +84,7 @@ def newton(batch: Batch, states: States, limits: Tensor, steps: int = 6) -> Stat
             schur = Schur(batch, states, stiffness)
             step, found = schur.solve(forces), ~schur.failed
         else:
-            step, found = conjugate(batch, states, stiffness, forces)
+            step, found = conjugate(batch, states, stiffness, forces, most=_MOST_PRODUCTS)
         trial = _moved(batch, states, step)
         ahead = batch.fields(trial)
         after = batch.residual(trial, ahead)

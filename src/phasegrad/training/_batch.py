@@ -264,6 +264,10 @@ class _Group:
             after = before
             if name in steps:
                 after = before + (steps[name] if whole else fraction[:, None] * steps[name])
+            if self.plan.balance and name == "coupling":
+                layout = self.network.graph.layout
+                assert layout is not None
+                after = np.concatenate(layout.balanced(after, clamped=self.network.clamps_inputs), axis=-1)
             if name in self.bounds:
                 after = np.clip(after, *self.bounds[name])
             parameters[name] = after if moves.all() else np.where(moves[:, None], after, before)

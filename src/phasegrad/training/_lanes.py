@@ -105,7 +105,7 @@ class LaneEngine:
             (plan.weight_decay > 0 or plan.input_noise > 0 or plan.lock_floor is not None or plan.patience is not None,
              "have no weight decay, input noise, lock guard or patience"),
             (plan.augmentation is not None, "take samples as they are, without augmentation"),
-            (plan.fan_in is not None, "let all couplings learn alike"),
+            (plan.fan_in is not None or plan.balance, "let all couplings learn alike"),
             (any(np.any(part.weights != 1) for part in problem.parts.values()), "count every sample alike"),
             (network.free.size > _LARGEST, f"are for at most {_LARGEST} oscillators that move"),
         ]  # fmt: skip

@@ -58,6 +58,8 @@ class Moves:
             flat({name: ones[name] * bounds.get(name, (-np.inf, np.inf))[k] for name in self.names}) for k in (0, 1)
         )
         self.bounded = any(name in bounds for name in self.names)
+        self.balanced = network.graph.layout if plan.balance and "coupling" in self.names else None
+        self.clamped = network.clamps_inputs
         memory = begin.memory
         self.count = torch.tensor(float(memory.steps[number]), dtype=torch.float64, device=device)
         zeros = torch.zeros_like(self.values)
@@ -94,6 +96,10 @@ class Moves:
     def take(self, moves: Tensor, share: float) -> None:
         """Take a share of the step, where there is one to take; without a lock guard, remember it too."""
         after = self.values + torch.where(moves, self.step, 0.0) * share
+        if self.balanced is not None:
+            where = self.places["coupling"]
+            parts = self.balanced.balanced(after[where], clamped=self.clamped)
+            after[where] = torch.where(moves, torch.cat(parts), self.values[where])
         if self.bounded:
             after = torch.where(moves, after.clamp(self.low, self.high), self.values)
         self.values.copy_(after)

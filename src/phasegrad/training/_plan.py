@@ -67,6 +67,10 @@ class Plan:
         strengths of a network that is not signed stay positive.
     weight_decay : float
         Share of every coupling that is lost per update, times the learning rate; decoupled from the optimiser (AdamW).
+    balance : bool
+        Whether couplings between layers that move are kept summing to zero into every oscillator, or channel. At rest
+        all of a layer point the same way and pull as one; without their sum no oscillator loses its field, and
+        deep networks keep settling while they learn. For networks of `layers`.
     fan_in : float or None
         Couplings into an oscillator with more couplings than this learn more slowly: the rate times ``fan_in`` over
         their number. None lets all learn alike.
@@ -114,6 +118,7 @@ class Plan:
     clip: float | None = None
     bounds: Any = ()
     weight_decay: float = 0.0
+    balance: bool = False
     fan_in: float | None = None
     input_noise: float = 0.0
     warm_start: str = "none"
@@ -146,6 +151,8 @@ class Plan:
                 f"subclass of Cost of your own. Got {self.objective!r}"
                 f"{' (a class: call it)' if isinstance(self.objective, type) else ''}."
             )
+        if not isinstance(self.balance, bool):
+            raise TypeError(f"The 'balance' of {owner} must be True or False. Got {self.balance!r}.")
         if not isinstance(self.settling, Settling) or not isinstance(self.shuffle, Shuffle):
             raise TypeError(f"The 'settling' of {owner} must be a Settling, and its 'shuffle' a Shuffle.")
         if self.augmentation is not None:
@@ -179,7 +186,9 @@ class Plan:
         return dataclasses.replace(self, **changes)
 
     def check_network(self, network: Network) -> None:
-        """Raise ValueError where the plan names parameters that the network does not have."""
+        """Raise ValueError where the plan names what the network does not have."""
+        if self.balance and network.graph.layout is None:
+            raise ValueError("The plan keeps couplings balanced, which is for networks that pg.layers makes.")
         for name in (*self.rates, *self.limits):
             try:
                 network.term_of(name)
