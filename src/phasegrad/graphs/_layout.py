@@ -211,18 +211,22 @@ class Layout:
         )
 
     def balanced(self, couplings: Any, *, clamped: bool) -> Any:
-        """Return couplings (..., n) less their mean over each link into an oscillator, or into a channel of them.
+        """Return, link by link, couplings (..., n) that sum to zero into every oscillator, from either side.
 
-        Links from clamped inputs, which do not answer, are left as they are. Arrays and tensors alike.
+        Those of a convolution do so into every channel, and back from it for every entry of the kernels. Clamped inputs
+        do not answer, so that links from them are balanced in one direction alone. Arrays and tensors alike.
         """
         parts = []
         for link, part in zip(self.links, self.couplings, strict=True):
             mine, shape = couplings[..., part], self.weight_shape(link)
+            first, second = shape if link.kernel is None else (math.prod(shape[1:]), shape[0])
+            # A matrix with one axis for each side; that of a convolution has the second one in front.
+            into, back = (-2, -1) if link.kernel is None else (-1, -2)
+            matrix = mine.reshape((*mine.shape[:-1], *((first, second) if link.kernel is None else (second, first))))
+            matrix = matrix - matrix.mean(into, keepdims=True)
             if link.first or not clamped:
-                weight = mine.reshape((*mine.shape[:-1], *shape))
-                weight = weight - weight.mean((-2,) if link.kernel is None else (-3, -2, -1), keepdims=True)
-                mine = weight.reshape(mine.shape)
-            parts.append(mine)
+                matrix = matrix - matrix.mean(back, keepdims=True)
+            parts.append(matrix.reshape(mine.shape))
         return parts
 
     @lazy_property
