@@ -50,7 +50,7 @@ def adjoint(
     >>> equilibrium = pg.find_equilibrium(network, [[0.5, -0.5], [0.1, 0.9]])
     >>> gradient = pg.adjoint(network, equilibrium, pg.PhaseTargets(), [-0.2, 0.2], wrt=("coupling", "inputs"))
     >>> gradient.inputs.shape, gradient.coupling.shape
-    ((2, 2), (2, 20))
+    ((2, 2), (2, 24))
     >>> near = pg.find_equilibrium(network, [0.5 + 1e-6, -0.5])
     >>> rise = pg.PhaseTargets().cost(near.phases[-2:], [-0.2, 0.2]) - gradient.cost[0]
     >>> bool(abs(rise / 1e-6 - gradient.inputs[0, 0]) < 1e-6)
