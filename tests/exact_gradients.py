@@ -32,13 +32,13 @@ class Exact:
     """One sample of a network in fifty digits, at the equilibrium nearest to given phases."""
 
     def __init__(self, network: pg.Network, phases: np.ndarray, inputs: np.ndarray | None) -> None:
-        self.network, self.series = network, series_of(network.interaction)
+        self.network, self.series, self.has_data = network, series_of(network.interaction), inputs is not None
         self.values = {name: [mp.mpf(float(p)) for p in each] for name, each in network.parameters.items()}
         omega, self.theta = self.values["omega"], [mp.mpf(float(phase)) for phase in phases]
         for node, value in zip(network.inputs, [] if inputs is None else inputs, strict=inputs is not None):
             driven = mp.mpf(float(network.input_scale)) * mp.mpf(float(value))
             if network.graph.clamped:
-                self.theta[node] = driven
+                self.theta[node] = mp.mpf(float(network.input_phase)) + driven
             else:
                 omega[node] = driven
         if network.graph.pinned:
@@ -91,7 +91,7 @@ class Exact:
         return False
 
     def gradient(self, target: np.ndarray, *, raw: bool) -> Mapping[str, np.ndarray]:
-        """Return the gradient of half the squared distance of the outputs from the target, by every parameter."""
+        """Return the gradient of half the squared distance of the outputs from the target, by all there is."""
         n, theta, free = self.network.size, self.theta, self.network.free.tolist()
         slope = [mp.mpf(0)] * n
         for node, aim in zip(self.network.outputs, target, strict=True):
@@ -113,16 +113,30 @@ class Exact:
             found[strength] = [r * _value(series, a) for r, a in zip(response, angles, strict=True)]
             parts = zip(response, self.values[strength], angles, strict=True)
             found[phase] = [r * h * _slope(series, a) for r, h, a in parts]
+        if self.has_data:
+            found["inputs"] = self._by_data(response)
         if raw and self.network.graph.pinned:
             mean = mp.fsum(found["omega"]) / n
             found["omega"] = [each - mean for each in found["omega"]]
         return {name: np.array([float(each) for each in values]) for name, values in found.items()}
 
+    def _by_data(self, response):
+        """Return the gradient by the data: its frequency moves the mean with it, its phase pulls all neighbours."""
+        scale = mp.mpf(float(self.network.input_scale))
+        if not self.network.graph.clamped:
+            mean = mp.fsum(response) / self.network.size if self.network.graph.pinned else 0
+            return [scale * (response[node] - mean) for node in self.network.inputs]
+        jacobian, nodes = self._balance()[1], range(self.network.size)
+        return [scale * mp.fsum(response[i] * jacobian[i, node] for i in nodes) for node in self.network.inputs]
+
 
 def exact_gradient(
     network: pg.Network, phases: np.ndarray, inputs: np.ndarray | None, target: np.ndarray, *, raw: bool
 ) -> Mapping[str, np.ndarray] | None:
-    """Return the gradient of `PhaseTargets` by every parameter; None where no equilibrium lies near the phases."""
+    """Return the gradient of `PhaseTargets` by every parameter and by the data, where there are any.
+
+    None where no equilibrium lies near the phases.
+    """
     with mp.workdps(DIGITS):
         sample = Exact(network, phases, inputs)
         return sample.gradient(target, raw=raw) if sample.found else None

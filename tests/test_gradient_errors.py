@@ -12,7 +12,7 @@ from exact_gradients import exact_gradient
 from random_networks import INTERACTIONS, connected_edges
 
 import phasegrad as pg
-from phasegrad.gradients._exact import _transposed_product
+from phasegrad.gradients._local import transposed_product
 from phasegrad.gradients._question import ask
 
 TARGETS = pg.PhaseTargets()
@@ -113,7 +113,7 @@ def silent_failures(numbers: range) -> tuple[list[str], int]:
 
 
 def test_no_entry_is_off_by_more_than_its_gradient_states_without_a_warning():
-    """Two networks of every kind, six methods, all parameters; the long campaign has twenty of every kind."""
+    """Two networks of every kind, six methods, all parameters and the data; the long campaign has twenty of each."""
     found, judged = silent_failures(range(30))
     assert found == []
     assert judged > 2000
@@ -265,7 +265,7 @@ def test_the_products_of_the_linear_system_and_their_sizes_are_those_of_the_lapl
     equilibrium = pg.find_equilibrium(network)
     question = ask("adjoint", network, equilibrium, TARGETS, [0.1, 0.2], "omega", "relative")
     matrix, vector = pg.laplacian(network, equilibrium.phases), np.cos(3 * nodes)[None]
-    product, size = _transposed_product(question, question.phases, vector)
+    product, size = transposed_product(question, question.phases, vector)
     np.testing.assert_allclose(product, vector @ matrix, atol=1e-13)
     np.testing.assert_allclose(size, np.abs(vector) @ np.abs(matrix), atol=1e-13)
 

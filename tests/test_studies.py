@@ -65,9 +65,10 @@ def test_orders_in_beta_are_those_of_the_methods():
         assert slopes[name] == pytest.approx(order, abs=0.05)
 
 
-def test_the_networks_of_every_parameter_cover_fields_and_clamped_inputs():
+def test_the_networks_of_every_parameter_cover_fields_and_clamped_inputs_and_the_data():
     rows = agreement.parameters(1)
-    assert {row["parameter"] for row in rows} == {"omega", "coupling", "field_strength", "field_phase"}
+    assert {row["parameter"] for row in rows} == {"omega", "coupling", "field_strength", "field_phase", "inputs"}
+    assert {row["network"] for row in rows if row["parameter"] == "inputs"} == {"2+5+2", "2+5+2, clamped"}
     methods = {"two_phase", "centred", "holomorphic", "finite_difference", "autograd"}
     assert {row["method"] for row in rows} == methods
 

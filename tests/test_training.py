@@ -456,6 +456,14 @@ class TestIndependence:
         assert rest.network == whole.network
         np.testing.assert_array_equal(rest.history.validation_loss[:, 1:], whole.history.validation_loss[:, 4:])
 
+    @pytest.mark.parametrize("stop", [2, 3])
+    def test_noise_goes_on_exactly_between_two_evaluations(self, stop):
+        """The noise of an epoch is drawn after its order and before the next one's, wherever training stops."""
+        plan = pg.classifier_plan(epochs=6, input_noise=0.1, evaluate_every=4)
+        half = pg.train(layers(), three_blobs(), plan, until=stop)
+        rest = pg.train(layers(), three_blobs(), plan, state=half.state)
+        assert rest.network == pg.train(layers(), three_blobs(), plan).network
+
     def test_how_many_orders_fit_in_memory_changes_nothing(self, paper_networks, vowels, monkeypatch):
         plan = pg.paper_plan(epochs=9, evaluate_every=6, warm_start="run")
         whole = pg.train(paper_networks[:3], vowels[:3], plan)

@@ -30,9 +30,11 @@ def adjoint(
     target : array_like, shape (..., M)
         One target per sample, or one for all.
     wrt : str or sequence of str
-        Names of the network's parameters, such as "omega", "coupling", "field_phase".
+        Names of the network's parameters, such as "omega", "coupling", "field_phase"; or "inputs", the data that the
+        equilibrium was found for.
     frequencies : {"relative", "raw"}
-        Whether the gradient by omega is by the frequencies relative to their mean, or by the raw ones.
+        Whether the gradient by omega is by the frequencies relative to their mean, or by the raw ones. That by the
+        inputs is by the data as it was given, whichever is said here.
 
     Examples
     --------
@@ -41,6 +43,18 @@ def adjoint(
     >>> equilibrium = pg.find_equilibrium(network)
     >>> pg.adjoint(network, equilibrium, pg.PhaseTargets(), [-0.2, 0.2]).omega.shape
     (15,)
+
+    By the data, one entry per input: how the cost answers a small change of x, whether x sets frequencies or phases.
+
+    >>> network = pg.layered(2, 5, 2, seed=0)
+    >>> equilibrium = pg.find_equilibrium(network, [[0.5, -0.5], [0.1, 0.9]])
+    >>> gradient = pg.adjoint(network, equilibrium, pg.PhaseTargets(), [-0.2, 0.2], wrt=("coupling", "inputs"))
+    >>> gradient.inputs.shape, gradient.coupling.shape
+    ((2, 2), (2, 24))
+    >>> near = pg.find_equilibrium(network, [0.5 + 1e-6, -0.5])
+    >>> rise = pg.PhaseTargets().cost(near.phases[-2:], [-0.2, 0.2]) - gradient.cost[0]
+    >>> bool(abs(rise / 1e-6 - gradient.inputs[0, 0]) < 1e-6)
+    True
     """
     question = ask("adjoint", network, equilibrium, objective, target, wrt, frequencies)
     exact = exact_slopes(question)

@@ -21,7 +21,7 @@ from phasegrad._validation import Array
 from phasegrad.equilibria import Equilibrium
 from phasegrad.gradients._accuracy import NEARLY_SINGULAR, checked
 from phasegrad.gradients._exact import distances, exact_slopes
-from phasegrad.gradients._question import Gradient, Question, ask
+from phasegrad.gradients._question import INPUTS, Gradient, Question, ask
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost
 from phasegrad.solvers import Shared, refuse_dense_solve
@@ -43,15 +43,14 @@ def autograd(
     question = ask("autograd", network, equilibrium, objective, target, wrt, frequencies)
     refuse_dense_solve(network.graph, "autograd", reciprocal=network.reciprocal)
     names, batch = list(question.wrt), question.system.batch
-    values = {name: np.zeros((batch, question.system.values[name].shape[1])) for name in names}
+    values = {name: np.zeros((batch, question.width(name))) for name in names}
     ok = np.zeros(batch, dtype=bool)
     # On matrices this small PyTorch's threads would wait for each other most of the time.
     with _torch_threads.hold():
         for b in question.solvable:
             gradients, ok[b] = _sample_gradient(question, int(b), names)
-            for name in names:
-                values[name][b] = gradients[name]
-    values = question.collected(values)
+            for name, slope in question.collected(gradients).items():
+                values[name][b] = slope
     # The values are this method's own; how far off they may be, the other writing of the same formulas tells.
     exact = exact_slopes(question)
     return checked(question, question.answer(values, distances(question, values, exact), ok=ok), lambda: _ADVICE)
@@ -75,15 +74,13 @@ _torch_threads = _TorchThreads()
 
 
 def _sample_gradient(question: Question, b: int, names: list[str]) -> tuple[dict[str, Array], bool]:
-    """Return the gradient of one sample by every parameter named, and whether it belongs to the state given."""
+    """Return the gradient of one sample by all that is named, and whether it belongs to the state given.
+
+    By a parameter it has one entry for every node or edge; see `Question.collected`.
+    """
     torch = _import_torch()
     system, graph = question.system, question.network.graph
-    leaves = {
-        name: torch.tensor(values[b if values.shape[0] > 1 else 0].copy()).requires_grad_(name in names)
-        for name, values in system.values.items()
-    }
-    held = torch.zeros(graph.size, dtype=torch.float64)
-    held[torch.tensor(graph.held)] = torch.tensor(system.held_phases[b].copy())
+    leaves, held = _leaves(question, b, names)
     moving, goal = torch.tensor(graph.free), torch.tensor(question.target[b].copy())
 
     def balance(free: Any) -> Any:
@@ -114,6 +111,35 @@ def _sample_gradient(question: Question, b: int, names: list[str]) -> tuple[dict
     zeros = (np.zeros(leaf.shape) for leaf in wanted)
     given = (zero if each is None else each.numpy() for zero, each in zip(zeros, slopes, strict=True))
     return dict(zip(names, given, strict=True)), bool(found)
+
+
+def _leaves(question: Question, b: int, names: list[str]) -> tuple[dict[str, Any], Any]:
+    """Return what one sample is made of as tensors, by name, and the phases of what is held, zero elsewhere, (N,).
+
+    Where the gradient by the data is asked for, frequencies or clamped phases are functions of the data.
+    """
+    torch = _import_torch()
+    network, system, graph = question.network, question.system, question.network.graph
+    leaves = {
+        name: torch.tensor(values[b if values.shape[0] > 1 else 0].copy()).requires_grad_(name in names)
+        for name, values in system.values.items()
+    }
+    phases = torch.tensor(system.held_phases[b].copy())
+    if INPUTS in names and question.inputs is not None:
+        data = torch.tensor(question.inputs[b].copy())
+        leaves[INPUTS] = data.clone().requires_grad_(True)
+        if graph.clamped:
+            phases = phases + network.input_scale * (leaves[INPUTS] - data)
+        else:
+            given = {
+                each.name: torch.tensor(graph.sharing.spread(each.on, network.parameters[each.name]).copy())
+                for term in system.terms
+                for each in term.parameters
+            }
+            for term in (term for term in system.terms if term.drives):
+                leaves |= term.torch_in_frame(graph, given, network.input_scale * leaves[INPUTS])
+    held = torch.zeros(graph.size, dtype=torch.float64)
+    return leaves, held.index_put((torch.tensor(graph.held),), phases)
 
 
 def _import_torch() -> Any:

@@ -86,7 +86,7 @@ def check_gradients(
     network, equilibrium, objective, target, frequencies
         As for `adjoint`.
     wrt : str or sequence of str, optional
-        Parameters to derive by; all that the network has if left out.
+        Parameters to derive by, or "inputs"; all parameters that the network has if left out.
     methods : sequence of str, optional
         All six if left out; autograd is left out, and named so, where PyTorch is not installed.
     beta : float

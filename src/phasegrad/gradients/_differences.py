@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from phasegrad._validation import Array, BoolArray, FloatArray, IntArray, positive_float
-from phasegrad.dynamics import System
+from phasegrad.dynamics import System, assemble
 from phasegrad.equilibria import Equilibrium, tolerance_of
 from phasegrad.gradients._accuracy import checked
 from phasegrad.gradients._exact import force_rounding
-from phasegrad.gradients._question import Gradient, Question, ask
+from phasegrad.gradients._question import INPUTS, Gradient, Question, ask
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost
 from phasegrad.solvers import branch_solver, on_one_blas_thread, respond
@@ -50,8 +50,9 @@ def finite_difference(
 ) -> Gradient:  # fmt: skip
     """Return the gradient by central differences of the cost, every parameter turned both ways.
 
-    A relative frequency is turned alone, without taking the mean again; a raw one moves the mean with it. Every entry
-    is taken with half the step too, which tells its error; that makes four equilibria per parameter.
+    A relative frequency is turned alone, without taking the mean again; a raw one moves the mean with it, and so does
+    an entry of the data that is a frequency. Every entry is taken with half the step too, which tells its error; that
+    makes four equilibria per parameter.
 
     Parameters
     ----------
@@ -59,7 +60,8 @@ def finite_difference(
         As for `adjoint`.
     step : float, optional
         How far each parameter is turned. Left out, it is 1e-5 of the parameter, or of the strongest force up to 1 if
-        that is more, and for an entry that this leaves in error the step at which its error is least.
+        that is more, and for an entry that this leaves in error the step at which its error is least; of data that
+        clamps phases, what turns them by 1e-5.
     """
     if step is not None:
         step = positive_float("step", step, "finite_difference")
@@ -84,7 +86,7 @@ def difference_slopes(
     """
     batch, width = system.batch, parameter.width(system.graph)
     rows, which = np.repeat(np.arange(batch), width), np.tile(np.arange(width), batch)
-    turns = _Turns(system, phases, cost, nodes, target, term, parameter.name, raw)
+    turns = _Turns(system, phases, cost, nodes, target, _OfParameter(term, parameter.name, raw))
     slopes, settled = np.zeros(rows.size), np.ones(rows.size, dtype=bool)
     for some in turns.parts(rows.size):
         found = turns.difference(rows[some], which[some], np.full(rows[some].size, step))
@@ -92,8 +94,56 @@ def difference_slopes(
     return slopes.reshape(batch, width), np.all(settled.reshape(batch, width), axis=1)
 
 
+@dataclass(frozen=True)
+class _OfParameter:
+    """An array of parameters, one entry of which is turned."""
+
+    term: Term
+    name: str
+    raw: bool
+
+    def turned(self, part: System, rows: IntArray, which: IntArray, by: FloatArray) -> System:
+        """Return the system of samples ``rows`` with entry ``which`` of each turned by ``by``, all (K,)."""
+        values = np.broadcast_to(part.values[self.name], (rows.size, part.values[self.name].shape[1]))
+        return part.with_values({self.name: self.term.turned(part.graph, self.name, values, which, by, raw=self.raw)})
+
+    def first_steps(self, question: Question) -> FloatArray:
+        """Return the step of every entry to begin with, (B, width)."""
+        system, own = question.system, question.network.parameters
+        values = np.abs(system.values[self.name] if system.graph.layout is None else own[self.name][None])
+        steps = _STEP * np.maximum(values, _forces(system))
+        return np.broadcast_to(steps, (system.batch, values.shape[1]))
+
+
+@dataclass(frozen=True)
+class _OfData:
+    """The data (B, n_in), one entry of which is turned: the system is put together anew."""
+
+    network: Network
+    inputs: FloatArray
+
+    def turned(self, part: System, rows: IntArray, which: IntArray, by: FloatArray) -> System:
+        """Return the system of samples ``rows`` with entry ``which`` of each turned by ``by``, all (K,)."""
+        data = self.inputs[rows]
+        data[np.arange(rows.size), which] += by
+        return assemble(self.network, data, rows.size, workspace=part.workspace)
+
+    def first_steps(self, question: Question) -> FloatArray:
+        """Return the step of every entry to begin with, (B, n_in)."""
+        scale = self.network.input_scale
+        if self.network.clamps_inputs:
+            return np.full(self.inputs.shape, _STEP / scale)
+        return _STEP * np.maximum(np.abs(self.inputs), _forces(question.system) / scale)
+
+
+def _forces(system: System) -> FloatArray:
+    """Return the strongest force up to 1 of every sample, 1 where there is none, (b, 1)."""
+    forces = np.minimum(1.0, system.scales[0])[:, None]
+    return np.where(forces > 0, forces, 1.0)
+
+
 class _Difference(NamedTuple):
-    """Central differences of the cost, (K,), from states that differ by ``span`` (K, N).
+    """Central differences of the cost, (K,), from states whose oscillators that move differ by ``span`` (K, n).
 
     ``left`` is what the worse of the two states leaves of the force, ``settled`` whether that counts as zero.
     """
@@ -106,35 +156,32 @@ class _Difference(NamedTuple):
 
 @dataclass(frozen=True)
 class _Turns:
-    """One array of parameters, an entry of which is turned, and all that its cost depends on."""
+    """What is turned, an entry at a time, and all that the cost depends on."""
 
     system: System
     phases: Array
     cost: Cost
     nodes: IntArray
     target: Array
-    term: Term
-    name: str
-    raw: bool
+    what: _OfParameter | _OfData
 
     def parts(self, count: int) -> Iterator[slice]:
         """Yield so many turns in parts that fit into memory."""
-        width = max(self.system.values[self.name].shape[1], self.system.graph.size)
+        width = max(self.system.graph.n_edges, self.system.graph.size)
         at_once = max(1, _ENTRIES_AT_ONCE // (2 * width))
         return (slice(first, first + at_once) for first in range(0, count, at_once))
 
     def difference(self, rows: IntArray, which: IntArray, steps: FloatArray) -> _Difference:
         """Return the central differences of samples ``rows`` by entries ``which``, each with its own step, all (K,)."""
         part = self.system.take(rows)
-        values = np.broadcast_to(part.values[self.name], (rows.size, part.values[self.name].shape[1]))
         costs, phases, left, settled = [], [], np.zeros(rows.size), np.ones(rows.size, dtype=bool)
         for by in (steps, -steps):
-            change = {self.name: self.term.turned(part.graph, self.name, values, which, by, raw=self.raw)}
-            turned = part.with_values(change)
-            limits = tolerance_of(turned, 1e-12, self.phases[rows])
-            solution = branch_solver(turned).solve(turned, self.phases[rows], limits)
+            turned = self.what.turned(part, rows, which, by)
+            first = turned.place(self.phases[rows])
+            limits = tolerance_of(turned, 1e-12, first)
+            solution = branch_solver(turned).solve(turned, first, limits)
             left, settled = np.maximum(left, solution.residual), settled & (solution.residual <= limits)
-            phases.append(solution.phases)
+            phases.append(np.take(solution.phases, part.graph.free, axis=1))
             costs.append(self.cost.cost(np.take(solution.phases, self.nodes, axis=1), self.target[rows]))
         return _Difference((costs[0] - costs[1]) / (2 * steps), phases[0] - phases[1], left, settled)
 
@@ -181,15 +228,12 @@ class _Noise:
 
 
 def _slopes(question: Question, name: str, step: float | None, noise: _Noise) -> tuple[Array, Array, BoolArray]:
-    """Return slopes by one array of parameters and their errors, (B, width), and where all states were found, (B,)."""
-    system, (term, parameter) = question.system, question.network.term_of(name)
-    turns = _Turns(
-        system, question.phases, question.objective, question.nodes, question.target, term, name,
-        question.frequencies == "raw",
-    )  # fmt: skip
-    batch, width = system.batch, parameter.width(system.graph)
+    """Return slopes by one name and their errors, (B, width), and where all states were found, (B,)."""
+    system, what = question.system, _turnable(question, name)
+    turns = _Turns(system, question.phases, question.objective, question.nodes, question.target, what)
+    batch, width = system.batch, question.width(name)
     rows, which = np.repeat(np.arange(batch), width), np.tile(np.arange(width), batch)
-    steps = np.full(rows.size, step) if step else _first_steps(question, name)[rows, which]
+    steps = np.full(rows.size, step) if step else what.first_steps(question)[rows, which]
     best, error = np.zeros(rows.size), np.full(rows.size, np.inf)
     found, trying = np.zeros(rows.size, dtype=bool), np.arange(rows.size if question.network.graph.free.size else 0)
     for _ in range(1 if step else 1 + _TRIES):
@@ -218,10 +262,9 @@ def _factors(twice: _Twice, noisy: FloatArray, steps: FloatArray) -> FloatArray:
     return np.where(lost, _SHORTER, best)
 
 
-def _first_steps(question: Question, name: str) -> FloatArray:
-    """Return the step of every entry to begin with, (B, width)."""
-    system, own = question.system, question.network.parameters
-    values = np.abs(system.values[name] if system.graph.layout is None else own[name][None])
-    forces = np.minimum(1.0, system.scales[0])[:, None]
-    steps = _STEP * np.maximum(values, np.where(forces > 0, forces, 1.0))
-    return np.broadcast_to(steps, (system.batch, values.shape[1]))
+def _turnable(question: Question, name: str) -> _OfParameter | _OfData:
+    """Return what one name of a question stands for."""
+    if name == INPUTS:
+        assert question.inputs is not None  # `ask` refuses to derive by data that is not there
+        return _OfData(question.network, question.inputs)
+    return _OfParameter(question.network.term_of(name)[0], name, question.frequencies == "raw")

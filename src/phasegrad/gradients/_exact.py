@@ -4,7 +4,7 @@ With c = dC/dtheta at the equilibrium and L the reduced Laplacian, the implicit 
 
     L^T lambda = c,      dC/dp = lambda . dF/dp
 
-for every parameter p at once; each term knows its dF/dp (`Term.force_slopes`).
+for every parameter p at once, and for the data; each term knows its dF/dp (`phasegrad.gradients._local`).
 
 Its error is measured: the state is moved by what the force left on it, and the rounding of that force, can move it,
 d = L^-1 (F + rounding); there the same equations are solved for the change of lambda, with the rounding of their own
@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from phasegrad._validation import Array, BoolArray, FloatArray
+from phasegrad.gradients._local import local_products, rounded_sizes, transposed_product
 from phasegrad.gradients._question import Question
 from phasegrad.solvers import Responses, on_one_blas_thread
 
@@ -73,23 +74,22 @@ def distances(question: Question, values: Mapping[str, Array], exact: Exact) -> 
     return found
 
 
-def local_products(question: Question, phases: Array, response: Array) -> dict[str, Array]:
-    """Return lambda . dF/dp for all nodes or edges, each from quantities at one of them; see `Question.collected`."""
-    graph, values = question.network.graph, question.system.values
-    slopes: dict[str, Array] = {}
-    for term in question.terms:
-        slopes |= term.force_slopes(graph, values, phases, response)
-    return {name: slopes[name] for name in question.wrt}
-
-
 def force_rounding(question: Question) -> FloatArray:
     """Return how much of the force on every oscillator may be rounding, (B, N), the phases taken as they are."""
     system, phases = question.system, question.phases
-    angles = np.abs(system.graph.angles(phases))
+    # A clamped phase is a product of the data, rounded as large as it is, and counted from where x = 0 sits.
+    clamped = np.zeros_like(phases)
+    if system.graph.clamped:
+        clamped[:, system.graph.held] = np.abs(system.held_phases) + abs(question.network.input_phase)
+    angles = np.abs(system.graph.angles(phases)) + sum(
+        np.take(clamped, ends, axis=1) for ends in (system.graph.first, system.graph.second)
+    )
     size = np.abs(system.drive) + np.zeros_like(phases)
     if system.graph.pinned:
-        # The mean frequency is subtracted from every one of them.
+        # The mean frequency is subtracted from every one of them, and data may drive all.
         size += np.max(np.abs(question.network.omega), initial=0.0)
+        if question.inputs is not None:
+            size += question.network.input_scale * np.max(np.abs(question.inputs), axis=1, keepdims=True)
     for term in system.terms:
         forward, backward, diagonal = term.stiffest(system.graph, system.values)
         if forward is not None and backward is not None:
@@ -120,13 +120,8 @@ def _exact_part(question: Question) -> Exact:
             largest = np.max(change, axis=1, keepdims=True, initial=0.0)
             largest[far | ~np.isfinite(largest[:, 0])] = np.inf
             errors[name] = np.maximum(errors[name], largest)
-    # Slopes that share a parameter may cancel, their rounding does not.
-    sizes = question.collected({name: np.abs(slope) for name, slope in products.items()})
-    stated = {
-        name: _SAFETY * errors[name]
-        + 2 * _ROUNDINGS * _EPS * np.maximum(sizes[name], np.abs(question.in_units(name, values[name])))
-        for name in question.wrt
-    }
+    sizes = rounded_sizes(question, products, response)
+    stated = {name: _SAFETY * errors[name] + 2 * _ROUNDINGS * _EPS * sizes[name] for name in question.wrt}
     return Exact(values, stated, regular)
 
 
@@ -136,28 +131,11 @@ def _moved(question: Question, solver: Responses, response: Array, shift: Array,
     phases = question.phases.copy()
     phases[:, free] += shift
     slope = question.slope(phases)
-    product, size = _transposed_product(question, phases, response)
+    product, size = transposed_product(question, phases, response)
     left = slope - product
     left[:, free] += signs * _ROUNDINGS * _EPS * (size + np.abs(slope))[:, free]
     change, _ = solver.solve(left[:, free], transposed=True, accuracy=_ROUGHLY)
     return question.collected(local_products(question, phases, response + question.system.spread(change)))
-
-
-def _transposed_product(question: Question, phases: Array, vector: Array) -> tuple[Array, Array]:
-    """Return L^T x over all oscillators, (B, N), at any phases, and |L|^T |x|, which its rounding is a share of."""
-    graph, system = question.network.graph, question.system
-    product, size = np.zeros((2, *vector.shape))
-    for forward, backward, diagonal in (term.stiffness(graph, system.values, phases) for term in system.terms):
-        if forward is not None and backward is not None:
-            on_first, on_second = (w * np.take(vector, end, axis=1) for w, end in
-                                   ((forward, graph.first), (backward, graph.second)))  # fmt: skip
-            across, both = on_first - on_second, np.abs(on_first) + np.abs(on_second)
-            product += graph.at_ends(across, -across)
-            size += graph.at_ends(both, both)
-        if diagonal is not None:
-            product += diagonal * vector
-            size += np.abs(diagonal * vector)
-    return product, size
 
 
 def _is_attractive(question: Question) -> bool:

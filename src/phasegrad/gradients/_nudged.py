@@ -4,9 +4,10 @@ Under a nudge of strength beta the equilibrium moves along theta(beta). For an e
 
     dC/dp = d/dbeta [ dE/dp at theta(beta) ] at beta = 0
 
-and dE/dp is local: each term knows its own (`Term.energy_slopes`). The three methods differ only in how they take the
-derivative by beta: from 0 and beta (error of order beta), from -beta and beta (beta^2), or from complex nudges, where
-one step along the imaginary axis has no cancellation and M points on a circle have an error of order beta^M.
+and dE/dp is local: each term knows its own (`phasegrad.gradients._local`). The three methods differ only in how they
+take the derivative by beta: from 0 and beta (error of order beta), from -beta and beta (beta^2), or from complex
+nudges, where one step along the imaginary axis has no cancellation and M points on a circle have an error of order
+beta^M.
 
 Without an energy (non-reciprocal coupling) the shift d theta / d beta is used in place of the adjoint
 response. That is right only for a symmetric Laplacian, and biased otherwise: the shift is L^-1 c where the gradient
@@ -28,7 +29,8 @@ from phasegrad._validation import Array, FloatArray, choice, positive_float, who
 from phasegrad.dynamics import Pull
 from phasegrad.equilibria import Equilibrium, settle
 from phasegrad.gradients._accuracy import GIVEN_NUDGE_LIMIT, LIMIT, NEARLY_SINGULAR, checked
-from phasegrad.gradients._exact import Exact, distances, exact_slopes, local_products
+from phasegrad.gradients._exact import Exact, distances, exact_slopes
+from phasegrad.gradients._local import energy_slopes, local_products
 from phasegrad.gradients._question import Gradient, Question, ask
 from phasegrad.graphs import refuse_dense
 from phasegrad.networks import Network
@@ -291,10 +293,7 @@ def _combine(question: Question, terms: list[tuple[complex, Array]]) -> dict[str
         shift = np.sum([weight * phases for weight, phases in terms], axis=0)
         shift = -question.system.gauged(np.real(shift))
         return question.collected(local_products(question, question.phases, shift))
-    graph, values = question.network.graph, question.system.values
-    total: dict[str, Array] = {}
-    for term in question.terms:
-        slopes = [(weight, term.energy_slopes(graph, values, phases)) for weight, phases in terms]
-        for name in slopes[0][1]:
-            total[name] = np.real(np.sum([weight * slope[name] for weight, slope in slopes], axis=0))
-    return question.collected(total)
+    slopes = [(weight, energy_slopes(question, phases)) for weight, phases in terms]
+    return question.collected(
+        {name: np.real(np.sum([weight * slope[name] for weight, slope in slopes], axis=0)) for name in question.wrt}
+    )

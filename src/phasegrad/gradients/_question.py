@@ -24,6 +24,8 @@ from phasegrad.solvers import residual
 from phasegrad.terms import Term
 
 FREQUENCIES = ("relative", "raw")
+#: What the gradient by the data is asked for as, beside the names of parameters; no parameter may be called so.
+INPUTS = "inputs"
 # From good to bad; from here on there is no equilibrium.
 _STATUSES = list(Status)
 _LOST = _STATUSES.index(Status.UNCONVERGED)
@@ -36,7 +38,7 @@ class GradientWarning(UserWarning):
 
 @dataclass(frozen=True, eq=False)
 class Gradient:
-    """The derivative of the cost with respect to parameters, per sample.
+    """The derivative of the cost with respect to parameters, and to the data, per sample.
 
     A sample whose equilibria did not converge has NaN.
 
@@ -45,9 +47,11 @@ class Gradient:
     method : str
     frequencies : {"relative", "raw"}
         What ``omega`` is the derivative by: frequencies relative to their mean, each taken as independent (the paper's
-        identity), or the raw ones. Where a field or clamped phases fix the frame the two agree.
+        identity), or the raw ones. Where a field or clamped phases fix the frame the two agree. ``inputs`` is always
+        the derivative by the data itself, which is what one turns.
     values : mapping of str to ndarray, shape (..., width)
-        The gradient by every parameter that was asked for; each is an attribute too: ``gradient.omega``.
+        The gradient by every parameter that was asked for; each is an attribute too: ``gradient.omega``. By the data
+        it is ``gradient.inputs``, shape (..., n_in).
     error : mapping of str to ndarray, shape (..., width)
         How far each entry may be off, in the entry's own units. Of `adjoint` it is what rounding can do to the state
         and to its linear system; of nudged methods and `autograd` the measured distance from the adjoint gradient, plus
@@ -110,7 +114,8 @@ class Gradient:
 class Question:
     """A checked request for a gradient: the flat system, its free phases and targets, and what to derive by.
 
-    ``turned`` says that the method turns raw frequencies itself.
+    ``inputs`` (B, n_in) are the data, None where the equilibrium was found without. ``turned`` says that the method
+    turns raw frequencies itself.
     """
 
     owner: str
@@ -121,6 +126,7 @@ class Question:
     phases: Array
     nodes: IntArray
     target: Array
+    inputs: FloatArray | None
     status: NDArray[np.object_]
     wrt: tuple[str, ...]
     frequencies: str
@@ -145,7 +151,7 @@ class Question:
         """Return the question for some of the samples, flat."""
         return dataclasses.replace(
             self, shape=(rows.size,), system=self.system.take(rows), phases=self.phases[rows], target=self.target[rows],
-            status=self.status[rows],
+            inputs=None if self.inputs is None else self.inputs[rows], status=self.status[rows],
         )  # fmt: skip
 
     def slope(self, phases: Array) -> Array:
@@ -155,15 +161,24 @@ class Question:
         return slope
 
     def in_units(self, name: str, slope: Array) -> Array:
-        """Return slopes (B, width) by what the force is given, turned into those that were asked for."""
-        if self.frequencies == "raw" and not self.turned:
+        """Return slopes (B, width) by what the force is given, turned into those that were asked for.
+
+        Those by the data are by what one turns as they are.
+        """
+        if self.frequencies == "raw" and not self.turned and name != INPUTS:
             return self.network.term_of(name)[0].raw_slope(self.network.graph, name, slope)
         return slope
 
     def collected(self, slopes: Mapping[str, Array]) -> dict[str, Array]:
-        """Return slopes by every node or edge as those by the parameters asked for, which some of them may share."""
-        graph = self.network.graph
-        return {name: graph.sharing.collect(self.network.term_of(name)[1].on, slopes[name]) for name in self.wrt}
+        """Return slopes by every node or edge as those by the parameters asked for, which some of them may share.
+
+        Those by the data, of which nothing is shared, stay as they are.
+        """
+        sharing, term_of = self.network.graph.sharing, self.network.term_of
+        return {
+            name: slopes[name] if name == INPUTS else sharing.collect(term_of(name)[1].on, slopes[name])
+            for name in self.wrt
+        }
 
     def answer(
         self, values: Mapping[str, Array], errors: Mapping[str, Array], *, others: Iterable[Equilibrium] = (),
@@ -198,8 +213,17 @@ class Question:
 
     @property
     def terms(self) -> list[Term]:
-        """The terms whose parameters are asked for."""
-        return [term for term in self.network.terms if any(each.name in self.wrt for each in term.parameters)]
+        """The terms whose parameters are asked for, or through which data enters where that is asked for."""
+        driven = INPUTS in self.wrt and not self.network.clamps_inputs
+        return [
+            term
+            for term in self.network.terms
+            if (driven and term.drives) or any(each.name in self.wrt for each in term.parameters)
+        ]
+
+    def width(self, name: str) -> int:
+        """Return how many entries a gradient by this name has."""
+        return len(self.network.inputs) if name == INPUTS else int(self.network.parameters[name].size)
 
 
 @contextmanager
@@ -241,7 +265,11 @@ def ask(
         )
     names = (wrt,) if isinstance(wrt, str) or not isinstance(wrt, Iterable) else tuple(wrt)
     for name in names:
-        choice("wrt", name, network.parameters, f"{owner} for this network")
+        if isinstance(name, str) and name == INPUTS:
+            _check_inputs(owner, network, equilibrium)
+        else:
+            allowed = [*network.parameters, *[INPUTS] * bool(network.inputs)]
+            choice("wrt", name, allowed, f"{owner} for this network")
     choice("frequencies", frequencies, FREQUENCIES, owner)
     goal = objective.check_target(target, network)
     words = ("An equilibrium", "targets")
@@ -252,7 +280,24 @@ def ask(
     _refuse_stale(owner, system, phases, equilibrium, shape)
     target, status = _flat(goal, shape), np.broadcast_to(equilibrium.status, shape).ravel()
     check_cost(objective, np.take(phases.real, nodes, axis=1), target, owner)
-    return Question(owner, network, objective, shape, system, phases, nodes, target, status, names, frequencies, turned)
+    data = None if equilibrium.inputs is None else _flat(equilibrium.inputs, shape)
+    return Question(
+        owner, network, objective, shape, system, phases, nodes, target, data, status, names, frequencies, turned
+    )
+
+
+def _check_inputs(owner: str, network: Network, equilibrium: Equilibrium) -> None:
+    """Refuse a gradient by data that the network does not take, or that the equilibrium was not given."""
+    if not network.inputs:
+        raise ValueError(
+            f"{owner} was asked for the gradient by 'inputs', but this network has none. Name them in the Network: "
+            "Network(..., inputs=[...])."
+        )
+    if equilibrium.inputs is None:
+        raise ValueError(
+            f"{owner} was asked for the gradient by 'inputs', but the equilibrium was found without any, at the "
+            "network's own frequencies. Give them: find_equilibrium(network, inputs); or ask for wrt='omega'."
+        )
 
 
 def _refuse_stale(owner: str, system: System, phases: Array, equilibrium: Equilibrium, shape: Shape) -> None:

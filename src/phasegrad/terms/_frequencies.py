@@ -56,6 +56,18 @@ class Frequencies(Term):
             omega = omega - omega.mean(axis=1, keepdims=True)
         return self._named(omega)
 
+    def input_slope(self, graph: Graph, name: str, slope: Array) -> Array:
+        """Return the raw gradient at the inputs: the frequency of an input moves the mean with it."""
+        raw = slope - slope.mean(axis=-1, keepdims=True) if graph.pinned else slope
+        return np.take(raw, graph.inputs, axis=-1)
+
+    def torch_in_frame(self, graph: Graph, values: Mapping[str, Any], frequencies: Any) -> dict[str, Any]:
+        """Return omega with the inputs at their frequencies, less its mean where the frame turns with it."""
+        import torch
+
+        omega = self._of(values)[0].index_put((torch.tensor(graph.inputs),), frequencies)
+        return self._named(omega - omega.mean() if graph.pinned else omega)
+
     def drive(self, graph: Graph, values: Values) -> Array | None:
         """Return omega."""
         return self._of(values)[0]

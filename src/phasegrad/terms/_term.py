@@ -110,10 +110,12 @@ class Term(ABC):
     - has no energy: ``symmetric = False``; the two formulas of the energy are then never asked for;
     - is sin(theta_j - theta_i) or sin(psi_i - theta_i): ``phasor = True`` and `phasor_edges` or `phasor_field`, for the
       fastest solvers; False is always right;
-    - takes data, so that its values differ from sample to sample: ``drives = True`` and `in_frame`.
+    - takes data, so that its values differ from sample to sample: ``drives = True`` and `in_frame`; for the gradient by
+      the data `input_slope` too.
 
-    `torch_force` is for the autograd gradient alone. NumPy functions that accept complex phases serve the holomorphic
-    gradient too. A `Network` built with the term checks the formulas against each other, `check_gradients` the slopes.
+    `torch_force` and, of a term that takes data, `torch_in_frame` are for the autograd gradient alone. NumPy functions
+    that accept complex phases serve the holomorphic gradient too. A `Network` built with the term checks the formulas
+    against each other, `check_gradients` the slopes.
     """
 
     #: Every parameter that a term of this kind may have.
@@ -193,6 +195,23 @@ class Term(ABC):
     def in_frame(self, graph: Graph, values: Values, frequencies: Array | None) -> dict[str, Array]:
         """Return values that change with the frame, or where data drives the inputs at ``frequencies`` (B, n_in)."""
         return {}
+
+    def input_slope(self, graph: Graph, name: str, slope: Array) -> Array:
+        """Return a gradient by one parameter as `in_frame` returns it turned into one by ``frequencies``, (B, n_in).
+
+        The one has an entry for every node or edge, whether they share values or not, the other one for every input.
+        Asked for where the term takes data, and summed over its parameters.
+        """
+        raise NotImplementedError(
+            f"The gradient by 'inputs' needs to know how data enters {type(self).__name__}: write its 'input_slope'."
+        )
+
+    def torch_in_frame(self, graph: Graph, values: Mapping[str, Any], frequencies: Any) -> dict[str, Any]:
+        """Return what `in_frame` does of the tensors of one sample: a second writing, for the autograd gradient."""
+        raise NotImplementedError(
+            f"The autograd gradient by 'inputs' needs to know how data enters {type(self).__name__}: write its "
+            "'torch_in_frame', or use adjoint, which is exact without."
+        )
 
     def drive(self, graph: Graph, values: Values) -> Array | None:
         """Return a force that does not depend on phases, (b, N)."""

@@ -273,7 +273,7 @@ class _Run:
         """Train up to the next evaluation, as far as the orders of the samples fit in memory."""
         plan, size = self.plan, self.parts["train"].count
         fit = max(1, _ORDERS_AT_ONCE // max(size * len(self.networks), 1))
-        if plan.augmentation is not None:
+        if plan.augmentation is not None or plan.input_noise:
             fit = 1  # draws of an epoch come after its order and before the next: it matters not where training stops
         block = 1
         while block < fit and self.epoch + block < last and not plan.evaluates_after(self.epoch + block):

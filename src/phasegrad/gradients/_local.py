@@ -1,0 +1,95 @@
+r"""What a response, or a state, says of every parameter and of the data: quantities at one node or edge.
+
+Each term knows its own dF/dp and dE/dp. Data x enters in one of two ways: as frequencies of the inputs, where terms
+take it (`Term.input_slope`), or as the phases at which the inputs are clamped. By a clamped phase the derivative of the
+energy is minus the force on the oscillator that is held, at a fixed nudge, which never acts on it; and that of the
+forces on all others is its column of the Laplacian, with the other sign,
+
+    dE/dx_k = -scale F_k,      lambda . dF/dx_k = -scale (L^T lambda)_k
+
+with lambda zero at what is held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from phasegrad._validation import Array
+from phasegrad.gradients._question import INPUTS, Question
+
+
+def local_products(question: Question, phases: Array, response: Array) -> dict[str, Array]:
+    """Return lambda . dF/dp for all nodes or edges, by every parameter asked for, and for the data.
+
+    Some of them may share a parameter; see `Question.collected`.
+    """
+    graph, values = question.network.graph, question.system.values
+    slopes: dict[str, Array] = {}
+    for term in question.terms:
+        slopes |= term.force_slopes(graph, values, phases, response)
+    if INPUTS in question.wrt:
+        slopes[INPUTS] = (
+            -question.network.input_scale * transposed_product(question, phases, response)[0][:, graph.held]
+            if graph.clamped
+            else _by_frequencies(question, slopes)
+        )
+    return {name: slopes[name] for name in question.wrt}
+
+
+def energy_slopes(question: Question, phases: Array) -> dict[str, Array]:
+    """Return dE/dp at any phases for all nodes or edges, by every parameter asked for, and for the data."""
+    graph, values = question.network.graph, question.system.values
+    slopes: dict[str, Array] = {}
+    for term in question.terms:
+        slopes |= term.energy_slopes(graph, values, phases)
+    if INPUTS in question.wrt:
+        slopes[INPUTS] = (
+            -question.network.input_scale * question.system.force(phases)[:, graph.held]
+            if graph.clamped
+            else _by_frequencies(question, slopes)
+        )
+    return {name: slopes[name] for name in question.wrt}
+
+
+def rounded_sizes(question: Question, products: Mapping[str, Array], response: Array) -> dict[str, Array]:
+    """Return what the rounding of the gradient that `local_products` at the equilibrium make is a share of, (B, width).
+
+    Slopes that share a parameter may cancel, their rounding does not.
+    """
+    graph, values = question.network.graph, question.collected(products)
+    alone = question.collected({name: np.abs(slope) for name, slope in products.items()})
+    sizes = {name: np.maximum(alone[name], np.abs(question.in_units(name, each))) for name, each in values.items()}
+    if INPUTS in question.wrt and graph.clamped:
+        both = transposed_product(question, question.phases, response)[1]
+        sizes[INPUTS] = question.network.input_scale * both[:, graph.held]
+    elif INPUTS in question.wrt:
+        # Where the frame turns with the mean frequency a mean is taken away, of which little may be left.
+        largest = np.max(np.abs(response), axis=1, keepdims=True, initial=0.0)
+        sizes[INPUTS] = np.abs(values[INPUTS]) + question.network.input_scale * largest
+    return sizes
+
+
+def transposed_product(question: Question, phases: Array, vector: Array) -> tuple[Array, Array]:
+    """Return L^T x over all oscillators, (B, N), at any phases, and |L|^T |x|, which its rounding is a share of."""
+    graph, system = question.network.graph, question.system
+    product, size = np.zeros((2, *vector.shape))
+    for forward, backward, diagonal in (term.stiffness(graph, system.values, phases) for term in system.terms):
+        if forward is not None and backward is not None:
+            on_first, on_second = (w * np.take(vector, end, axis=1) for w, end in
+                                   ((forward, graph.first), (backward, graph.second)))  # fmt: skip
+            across, both = on_first - on_second, np.abs(on_first) + np.abs(on_second)
+            product += graph.at_ends(across, -across)
+            size += graph.at_ends(both, both)
+        if diagonal is not None:
+            product += diagonal * vector
+            size += np.abs(diagonal * vector)
+    return product, size
+
+
+def _by_frequencies(question: Question, slopes: Mapping[str, Array]) -> Array:
+    """Return the slopes (B, n_in) by data that sets the frequencies of the inputs, from slopes of what it drives."""
+    driven = [(term, each.name) for term in question.terms if term.drives for each in term.parameters]
+    graph, scale = question.network.graph, question.network.input_scale
+    return np.asarray(scale * sum(term.input_slope(graph, name, slopes[name]) for term, name in driven))
