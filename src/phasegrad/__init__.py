@@ -7,6 +7,8 @@ the nudge, is minus the gradient of the cost with respect to its natural frequen
 import os as _os
 import signal as _signal
 import sys as _sys
+from contextlib import suppress as _suppress
+from importlib.metadata import PackageNotFoundError as _PackageNotFoundError
 from importlib.metadata import version as _version
 from importlib.util import find_spec as _find_spec
 from typing import TYPE_CHECKING, Any
@@ -96,6 +98,7 @@ from phasegrad.training import (
     TrainingState,
     TrainingWarning,
     classifier_plan,
+    image_plan,
     load_state,
     paper_plan,
     save_state,
@@ -105,7 +108,9 @@ from phasegrad.training import (
 if TYPE_CHECKING:
     from phasegrad.estimators import OscillatorClassifier, OscillatorRegressor
 
-__version__ = _version("phasegrad")
+__version__ = "not installed"  # a tree of sources alone, on a path
+with _suppress(_PackageNotFoundError):
+    __version__ = _version("phasegrad")
 
 __all__ = [
     "Adam",
@@ -170,6 +175,7 @@ __all__ = [
     "from_matrix",
     "from_networkx",
     "holomorphic",
+    "image_plan",
     "laplacian",
     "lattice",
     "layered",

@@ -19,8 +19,6 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
-import threadpoolctl
-
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
@@ -134,6 +132,8 @@ class _Unwarned(Shared):
 
 @cache
 def _blas() -> list[Any]:
+    import threadpoolctl  # where there is only NumPy and PyTorch, what needs neither solver nor this still works
+
     return list(threadpoolctl.ThreadpoolController().select(user_api="blas").lib_controllers)
 
 

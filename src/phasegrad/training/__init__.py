@@ -5,7 +5,7 @@ from phasegrad.training._files import load_state, save_state
 from phasegrad.training._history import History, Training, TrainingState, TrainingWarning
 from phasegrad.training._lanes import processors
 from phasegrad.training._optimizers import Adam, Constant, Cosine, Memory, Momentum, Optimizer, Schedule, Staircase
-from phasegrad.training._plan import Plan, Shuffle, classifier_plan, paper_plan
+from phasegrad.training._plan import Plan, Shuffle, classifier_plan, image_plan, paper_plan
 from phasegrad.training._train import ENGINES, prepare, train
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "TrainingState",
     "TrainingWarning",
     "classifier_plan",
+    "image_plan",
     "load_state",
     "paper_plan",
     "prepare",

@@ -1,0 +1,11 @@
+"""Images: how far networks of oscillators get on MNIST, Fashion-MNIST and CIFAR-10; asked for by name, not by default.
+
+`EXPERIMENTS` is the table of all settings. ``python -m phasegrad.studies.images OUT.json`` computes its runs where
+there is little more than NumPy and PyTorch, and ``phasegrad reproduce images`` the same as pieces of a study.
+"""
+
+from phasegrad.studies.images.experiments import EXPERIMENTS, Experiment, chosen
+from phasegrad.studies.images.results import Results, compute
+from phasegrad.studies.images.work import gradient_cosines, run
+
+__all__ = ["EXPERIMENTS", "Experiment", "Results", "chosen", "compute", "gradient_cosines", "run"]
