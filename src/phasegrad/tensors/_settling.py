@@ -26,7 +26,7 @@ Pull = Callable[[Tensor], Tensor]
 # Sweeps between two looks at the residual, and without Newton's help at most.
 _AT_ONCE, _MOST = 8, 400
 _NEWTON_FROM = 0.3
-_MOST_PRODUCTS = 100
+_MOST_PRODUCTS = 50
 _WIDEST = 0.5
 
 

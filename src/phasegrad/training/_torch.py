@@ -43,7 +43,7 @@ from phasegrad.training._engine import Problem, Tallies
 from phasegrad.training._moves import Moves
 from phasegrad.training._samples import Samples
 
-_SCORED_AT_ONCE = 4096
+_SCORED_AT_ONCE, _SCORED_SWEEPS = 4096, 160
 _HALVINGS = 6
 #: Sweeps to begin with: of free and nudged states; and of Newton's steps where a group is eliminated.
 _SWEEPS, _NUDGED, _SWEEPS_BEFORE, _STEPS, _NUDGED_STEPS = 8, 4, 4, 2, 3
@@ -95,7 +95,7 @@ class Trainer:
         total = Tallies.zeros()
         for rows in torch.arange(samples.count, device=self.device).split(_SCORED_AT_ONCE):
             batch = Batch.of(weights, samples.inputs[rows])
-            settled = settle(batch, self._limits(rows.numel()))
+            settled = settle(batch, self._limits(rows.numel()), most=_SCORED_SWEEPS)
             converged = settled.residual <= self.limit
             verdict = verdicts(batch, settled)
             stable = converged & (verdict == int(Verdict.STABLE))

@@ -6,6 +6,7 @@ import platform
 import time
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -51,13 +52,13 @@ def run(
     network, plan = experiment.build(shape, seed), experiment.made_plan()
     masks = drawn_masks(network, plan, seed) if experiment.matched else None
     before = _cosines(network, plan, data, device) if experiment.gradients else None
-    times: list[float] = []
+    times: list[tuple[int, float]] = []
     start = time.perf_counter()
 
     def note(epoch: int, _history: History) -> None:
-        times.append(time.perf_counter() - start)
+        times.append((epoch, time.perf_counter() - start))
         if watch is not None:
-            watch(epoch, plan.epochs, times[-1])
+            watch(epoch, plan.epochs, times[-1][1])
 
     result = train(network, data, plan, seed=seed, mask=masks, device=device, dtype=experiment.dtype, progress=note)
     seconds = time.perf_counter() - start
@@ -120,11 +121,11 @@ def _words(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | None) else repr(value)
 
 
-def _per_epoch(times: list[float]) -> float:
-    """Return the median time between the ends of two epochs; of one epoch all it took."""
+def _per_epoch(times: list[tuple[int, float]]) -> float:
+    """Return the median time of an epoch, with its share of the next score, between two scores; of one all it took."""
     if len(times) < 2:
-        return times[0] if times else 0.0
-    return float(np.median(np.diff(times)))
+        return times[0][1] / max(times[0][0], 1) if times else 0.0
+    return float(np.median([(t - s) / (e - d) for (d, s), (e, t) in pairwise(times)]))
 
 
 def _machine(device: str) -> dict[str, Any]:
