@@ -1,7 +1,7 @@
 r"""Linear algebra with the Laplacian of a batch: its solves, for Newton's steps and exact gradients.
 
-The Laplacian M has the stiffness D of every oscillator on its diagonal, and -K cos(theta_i - theta_j) elsewhere, so that
-with states z and any v over the oscillators that move
+The Laplacian M has the stiffness D of every oscillator on its diagonal, and -K cos(theta_i - theta_j) elsewhere, so
+that with states z and any v over the oscillators that move
 
     (M v)_i = D_i v_i - z_i . h_i,      h the field that the states z v make
 
@@ -152,7 +152,5 @@ def _dot(first: Sequence[Tensor], second: Sequence[Tensor], moving: range, size:
 
 def _combined(first: Sequence[Tensor], second: Sequence[Tensor], share: Tensor, moving: range) -> Parts:
     """Return first plus share (B,) times second."""
-    total = [first[0]]
-    for k in moving:
-        total.append(torch.addcmul(first[k], second[k], share.reshape(-1, *(1,) * (second[k].dim() - 1))))
-    return total
+    shares = [share.reshape(-1, *(1,) * (second[k].dim() - 1)) for k in moving]
+    return [first[0], *(torch.addcmul(first[k], second[k], each) for k, each in zip(moving, shares, strict=True))]

@@ -19,7 +19,6 @@ from torch import Tensor
 from phasegrad.tensors._links import Coupled, States, weight_of
 from phasegrad.tensors._structure import Structure
 
-
 # Units in the last place of the largest pull on an oscillator that its force may be off by.
 _ROUNDING = 8.0
 
@@ -56,7 +55,7 @@ class Weights:
         return _ROUNDING * (eps or torch.finfo(strongest[0].dtype).eps) * torch.cat(strongest).amax()
 
     def values(self, parameter: Tensor, group: int) -> Tensor:
-        """Return values (..., width) of a group's oscillators, (..., 1, *shape) or one per channel, (..., 1, C, 1, 1)."""
+        """Return values (..., width) of a group's oscillators, (..., 1, *shape); one per channel, (..., 1, C, 1, 1)."""
         chosen = self.structure.groups[group]
         shape = chosen.shape if len(chosen.shape) == 1 else (chosen.shape[0], 1, 1)
         return chosen.values.take(parameter).unflatten(-1, (1, *shape))

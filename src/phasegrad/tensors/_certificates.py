@@ -71,7 +71,8 @@ def laplacians(batch: Batch, states: Sequence[Tensor], stiffness: Sequence[Tenso
 
 def _factored(batch: Batch, states: Sequence[Tensor], stiffness: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     size = sum(group.size for group in batch.structure.groups[1:])
-    proved, refuted = [], []
+    proved: list[Tensor] = []
+    refuted: list[Tensor] = []
     rows = torch.arange(batch.size, device=batch.held.device)
     for some in rows.split(max(1, _ENTRIES // max(size * size, 1))):
         part, stiff = batch.take(some), [stiffness[0]] + [each[some] for each in stiffness[1:]]
@@ -135,8 +136,8 @@ def _drawn(batch: Batch, like: Sequence[Tensor]) -> list[Tensor]:
     # A seed of the system's own: nobody can choose a network for it, and the caller's random numbers stay as they are.
     stream = torch.Generator(device=batch.held.device)
     stream.seed()
-    options = {"generator": stream, "dtype": batch.held.dtype, "device": batch.held.device}
-    vector = [like[0], *(torch.randn(each.shape, **options) for each in like[1:])]
+    drawn = (torch.empty_like(each).normal_(generator=stream) for each in like[1:])
+    vector = [like[0], *drawn]
     length = _inner(vector, vector, batch.size).sqrt()
     return [vector[0]] + [each / length.reshape(-1, *(1,) * (each.dim() - 1)) for each in vector[1:]]
 

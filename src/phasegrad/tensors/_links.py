@@ -8,8 +8,9 @@ convolution and its transpose. The slope of the energy by W is minus the correla
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
+from torch.nn import functional
+from torch.nn.grad import conv2d_weight
 
 from phasegrad.tensors._structure import Group, Link
 
@@ -22,29 +23,29 @@ class Coupled:
     def __init__(self, link: Link, groups: tuple[Group, ...], weight: Tensor) -> None:
         self.link, self.weight = link, weight
         self.first, self.second = groups[link.first], groups[link.second]
-        self.convolves = link.stride is not None
+        self.convolves, self.stride = link.stride is not None, link.stride or 1
         if self.convolves:
             if weight.is_cuda:
                 # The layout that tensor cores take; what comes out of a convolution inherits it.
                 self.weight = weight.contiguous(memory_format=torch.channels_last)
             # What the transpose must be told: rows that the stride left over.
             kernel, across = weight.shape[-1], self.second.shape[-2:]
-            reach = [(size - 1) * link.stride - 2 * link.padding + kernel for size in across]  # type: ignore[operator]
+            reach = [(size - 1) * self.stride - 2 * link.padding + kernel for size in across]
             self.over = [size - r for size, r in zip(self.first.shape[-2:], reach, strict=True)]
 
     def forward(self, states: Tensor, onto: Tensor | None = None) -> Tensor:
         """Return the field on the second group, (2, B, ...), added to ``onto``."""
         if not self.convolves:
             return _product(states, self.weight, self.second.shape, onto)
-        field = F.conv2d(states.flatten(0, 1), self.weight, stride=self.link.stride, padding=self.link.padding)
+        field = functional.conv2d(states.flatten(0, 1), self.weight, stride=self.stride, padding=self.link.padding)
         return _added(field, states, onto)
 
     def backward(self, states: Tensor, onto: Tensor | None = None) -> Tensor:
         """Return the field on the first group, (2, B, ...), added to ``onto``."""
         if not self.convolves:
             return _product(states, self.weight.T, self.first.shape, onto)
-        field = F.conv_transpose2d(
-            states.flatten(0, 1), self.weight, stride=self.link.stride, padding=self.link.padding,
+        field = functional.conv_transpose2d(
+            states.flatten(0, 1), self.weight, stride=self.stride, padding=self.link.padding,
             output_padding=self.over,
         )  # fmt: skip
         return _added(field, states, onto)
@@ -60,8 +61,8 @@ class Coupled:
         """Return the sum over samples, cosines and sines of states of both ends, in the shape of the weight."""
         if not self.convolves:
             return first.flatten(2).flatten(0, 1).T @ second.flatten(2).flatten(0, 1)
-        return torch.nn.grad.conv2d_weight(
-            first.flatten(0, 1), self.weight.shape, second.flatten(0, 1), stride=self.link.stride,
+        return conv2d_weight(
+            first.flatten(0, 1), self.weight.shape, second.flatten(0, 1), stride=self.stride,
             padding=self.link.padding,
         )  # fmt: skip
 

@@ -20,7 +20,7 @@ from phasegrad.graphs import Graph, Layout
 from phasegrad.networks import Network
 from phasegrad.terms import Coupling, Field, Frequencies, Sine
 
-# Entries of a link's matrix, as a multiple of its couplings and at all, beyond which a graph is too sparse for matrices.
+# Entries of a link's matrix, as a multiple of its couplings and at all, beyond which a graph is too sparse for it.
 _SPARSEST, _SMALL = 64, 2**22
 
 

@@ -45,7 +45,7 @@ class TorchEngine:
     @property
     def progress(self) -> Progress:
         """Where it stands."""
-        each = [trainer.moves.progress() for trainer in self.trainers]
+        each: list[Any] = [trainer.moves.progress() for trainer in self.trainers]
         begin, memory = self._begin, self._begin.memory
         stacked = [
             {name: np.stack([one[part][name] for one in each]) for name in like}

@@ -149,7 +149,8 @@ class Trainer:
         short, updates = step.shortened.item(), step.updates.item()
         if self.device.type == "cuda" and self._follow(float(np.mean(~settled)), float(np.mean(settled & ~used))):
             self.graph = None
-        return tallies._replace(skipped=float(np.sum(~used)), shortened=short, updates=updates)
+        skipped, shortened, updates = (np.asarray(each) for each in (np.sum(~used), short, updates))
+        return tallies._replace(skipped=skipped, shortened=shortened, updates=updates)
 
     def _follow(self, unsettled: float, unfound: float) -> bool:
         """Let the numbers of sweeps follow the shares of samples whose free or nudged states they left; say whether."""
@@ -173,13 +174,13 @@ class Trainer:
         costs = np.where(ok, self.cost.cost(seen, targets), 0.0)
         right: Any = np.nan
         if isinstance(self.cost, ClassObjective):
+            assert part.labels is not None
             right = self.cost.decide(seen) == part.labels[numbers]
-        zero = 0.0
-        return Tallies(
-            weights.sum(), counted.sum(), (counted * costs).sum(), (counted * right).sum(),
-            (counted * (seen[:, 0] - seen[:, -1])).sum(), (counted * seen.mean(axis=1)).sum(),
-            float(np.sum(~ok & ~unstable)), float(np.sum(unstable)), zero, zero, zero,
+        sums = (
+            weights, counted, counted * costs, counted * right, counted * (seen[:, 0] - seen[:, -1]),
+            counted * seen.mean(axis=1), ~ok & ~unstable, unstable,
         )  # fmt: skip
+        return Tallies(*(np.asarray(np.sum(each, dtype=float)) for each in sums), *np.zeros((3,)))
 
 
 @contextmanager
@@ -305,7 +306,7 @@ class Step:
         if plan.lock_floor is None:
             trainer.moves.take(moves, 1.0)
         else:
-            self._guarded(batch, inputs, free, settled & (there > 0), moves)
+            self._guarded(inputs, free, settled & (there > 0), moves)
         phases = _phases(gathered(trainer.structure.outputs, free.states))
         for buffer, values in (
             (self.outputs, phases), (self.settled, settled), (self.unstable, fallen), (self.used, used)
@@ -377,7 +378,7 @@ class Step:
         response, found = conjugate(batch, free.states, stiffness, right)
         return Contrast.along(batch, free.states, response), found
 
-    def _guarded(self, batch: Batch, inputs: Tensor, free: Settled, settled: Tensor, moves: Tensor) -> None:
+    def _guarded(self, inputs: Tensor, free: Settled, settled: Tensor, moves: Tensor) -> None:
         """Take the step, halved until every sample that was locked stays so."""
         trainer = self.trainer
         assert trainer.plan.lock_floor is not None

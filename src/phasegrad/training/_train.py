@@ -165,7 +165,8 @@ def _set_up(
     for name in ("device", "dtype"):
         if getattr(where, name) is not None and where.engine not in ("auto", "torch"):
             raise ValueError(
-                f"The '{name}' of train is for engine='torch', and engine={where.engine!r} was asked for. Leave one out."
+                f"The '{name}' of train is for engine='torch', and engine={where.engine!r} was asked for. Leave one "
+                "of them out."
             )
     if plan is not None and not isinstance(plan, Plan):
         words = " (a function: call it)" if callable(plan) else ""
