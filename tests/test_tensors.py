@@ -1,0 +1,296 @@
+"""Networks as tensors, held against the NumPy functions, which share no formula with them."""
+
+import numpy as np
+import pytest
+
+import phasegrad as pg
+
+torch = pytest.importorskip("torch")
+
+from phasegrad.solvers import Verdict  # noqa: E402
+from phasegrad.tensors import (  # noqa: E402
+    Batch,
+    Contrast,
+    Schur,
+    Structure,
+    Weights,
+    conjugate,
+    gathered,
+    laplacians,
+    nudge_steps,
+    nudge_sweeps,
+    refuses,
+    scattered,
+    settle,
+    sweeps_and_steps,
+    verdicts,
+)
+from phasegrad.tensors import _certificates as certificates  # noqa: E402
+from phasegrad.tensors._structure import Index  # noqa: E402
+
+SAMPLES = 5
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def _turned(network, seed=0):
+    """Return the network with frequencies, so that nothing is zero by symmetry."""
+    rng = np.random.default_rng(seed)
+    return network.replace(omega=network.omega + 0.05 * rng.standard_normal(network.omega.size))
+
+
+def _positive(network):
+    return network.replace(coupling=np.abs(network.coupling))
+
+
+NETWORKS = {
+    "one hidden layer": lambda: _turned(pg.signed_layers(6, 12, 3, rest=np.pi / 2, gain=0.5, seed=1)),
+    "two, and a skip": lambda: _turned(pg.signed_layers(6, (12, 9), 3, rest=np.pi / 2, gain=0.4, skip=True, seed=1)),
+    "the paper's layers": lambda: pg.layered(6, 5, 3, seed=0),
+    "any graph": lambda: pg.random_network(15, seed=2, inputs=[0, 1, 2, 3, 4, 5], reference=7),
+    "a convolution": lambda: _turned(
+        pg.layers((2, 5, 5), pg.Convolution(3, 3, stride=2, padding=1), pg.Dense(7), pg.Dense(3), field=2.0, seed=2)
+    ),
+    "convolutions": lambda: pg.layers(
+        (1, 6, 6), pg.Convolution(3, 3, stride=2), pg.Convolution(2, 2, padding=1), pg.Dense(3, skip=(1,)), field=2.0
+    ),
+    "driven layers": lambda: _positive(
+        pg.layers(4, pg.Dense(6), pg.Dense(3), gain=2.0, input_mode="frequency", input_scale=0.1)
+    ),
+}  # fmt: skip
+
+
+def _batch(network, x, dtype=torch.float64):
+    structure = Structure.of(network)
+    parameters = {name: torch.tensor(np.array(each), dtype=dtype) for name, each in network.parameters.items()}
+    return Batch.of(Weights(structure, parameters, turning=True), torch.tensor(x, dtype=dtype))
+
+
+def _settled(network, x, tolerance=1e-12):
+    batch = _batch(network, x)
+    return batch, settle(batch, torch.full((len(x),), tolerance, dtype=torch.float64))
+
+
+def _phases(batch, states):
+    """Return phases (B, N) in the order of the network's nodes."""
+    phases = np.zeros((batch.size, batch.structure.network.size))
+    for group, state in zip(batch.structure.groups, states, strict=True):
+        phases[:, group.nodes] = torch.atan2(state[1], state[0]).flatten(1).numpy()
+    return phases
+
+
+def _case(name):
+    network = NETWORKS[name]()
+    x = np.random.default_rng(3).uniform(-0.6, 0.6, (SAMPLES, len(network.inputs)))
+    return network, x
+
+
+class _Pulls:
+    """The nudges of a cost, +beta and -beta."""
+
+    def __init__(self, network, cost, y, beta):
+        self.cost, self.goals = cost, torch.tensor(cost.check_target(y, network)).repeat(2, 1)
+        self.beta = torch.cat((torch.full((SAMPLES, 1), beta), torch.full((SAMPLES, 1), -beta))).double()
+
+    def __call__(self, states):
+        return self.beta * self.cost.torch_force(torch.atan2(states[1], states[0]), self.goals)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+class TestAgainstNumPy:
+    def test_states_are_those_of_find_equilibrium(self, name):
+        network, x = _case(name)
+        batch, settled = _settled(network, x)
+        equilibrium = pg.find_equilibrium(network, x)
+        assert equilibrium.stable.all()
+        apart = np.angle(np.exp(1j * (_phases(batch, settled.states) - equilibrium.phases)))
+        assert np.abs(apart).max() < 1e-9
+        assert float(settled.residual.max()) <= 1e-12
+        assert (verdicts(batch, settled) == int(Verdict.STABLE)).all()
+
+    def test_sweeps_never_raise_the_energy(self, name):
+        network, x = _case(name)
+        batch = _batch(network, x)
+        states = batch.cold()
+        before = pg.energy(network, _phases(batch, states), x)
+        for _ in range(6):
+            batch.sweep(states)
+            # The branch of a phase matters where frequencies act: count it from where it was.
+            after = pg.energy(network, _phases(batch, states), x)
+            assert np.all(after <= before + 1e-12)
+            before = after
+
+    def test_laplacians_and_their_solves(self, name):
+        network, x = _case(name)
+        batch, settled = _settled(network, x)
+        stiffness = batch.stiffness(settled.states, settled.fields)
+        mine = laplacians(batch, settled.states, stiffness).numpy()
+        order = np.concatenate([group.nodes for group in batch.structure.groups[1:]])
+        place = np.searchsorted(network.free, order)
+        theirs = pg.laplacian(network, _phases(batch, settled.states), x)[:, place][:, :, place]
+        assert np.abs(mine - theirs).max() < 1e-10
+        right = [settled.states[0].new_zeros(())]
+        generator = torch.Generator().manual_seed(1)
+        right += [torch.randn(each.shape, generator=generator, dtype=each.dtype) for each in stiffness[1:]]
+        expected = np.linalg.solve(mine, np.concatenate([each.flatten(1).numpy() for each in right[1:]], 1)[..., None])
+        found, ok = conjugate(batch, settled.states, stiffness, right)
+        answers = [found]
+        if batch.structure.hidden is not None:
+            answers.append(Schur(batch, settled.states, stiffness).solve(right))
+        assert ok.all()
+        for answer in answers:
+            flat = np.concatenate([each.flatten(1).numpy() for each in answer[1:]], axis=1)
+            assert np.abs(flat - expected[..., 0]).max() < 1e-9 * np.abs(expected).max()
+
+    @pytest.mark.parametrize("beta", [1e-2])
+    def test_gradients_are_those_of_centred_and_adjoint(self, name, beta):
+        network, x = _case(name)
+        batch, settled = _settled(network, x, 1e-13)
+        cost, y = pg.PeriodicDistance(), np.arange(SAMPLES) % len(network.outputs)
+        question = (network, pg.find_equilibrium(network, x, tolerance=1e-13), cost, y)
+        names, share = tuple(network.parameters), torch.ones(SAMPLES, dtype=torch.float64)
+        pull = _Pulls(network, cost, y, beta)
+        nudged = nudge_sweeps(batch, settled, pull, 2, 300)
+        plus, minus = zip(*(each.chunk(2, dim=1) for each in nudged.shifts), strict=True)
+        centred = Contrast.between(batch, settled.states, list(plus), list(minus), 2 * beta)
+        slope = -_Pulls(network, cost, y, 1.0)(torch.cat([gathered(batch.structure.outputs, settled.states)] * 2, 1))
+        right = [batch.held.new_zeros(())]
+        where, slope = batch.structure.outputs, slope[:SAMPLES]
+        right += [scattered(where, slope, k, settled.states[k][0]) for k in batch.structure.moving]
+        stiffness = batch.stiffness(settled.states, settled.fields)
+        response, _ = conjugate(batch, settled.states, stiffness, right)
+        exact = Contrast.along(batch, settled.states, response)
+        pairs = [(centred, pg.centred(*question, wrt=(*names, "inputs"), beta=beta, frequencies="raw"), 1e-9)]
+        pairs.append((exact, pg.adjoint(*question, wrt=(*names, "inputs"), frequencies="raw"), 1e-9))
+        for mine, theirs, tolerance in pairs:
+            slopes = mine.slopes(names, share)
+            for each in names:
+                learns = network.term_of(each)[1].learnable(network.graph)
+                expected = theirs[each].sum(axis=0)[learns]
+                size = max(np.abs(expected).max(initial=0.0), 1e-3)
+                assert np.abs(slopes[each].numpy()[learns] - expected).max(initial=0.0) < tolerance * size / beta
+            assert np.abs(mine.by_inputs().numpy() - theirs.inputs).max() < tolerance / beta
+
+
+def test_newtons_steps_and_sweeps_nudge_alike():
+    network, x = _case("one hidden layer")
+    batch = _batch(network, x)
+    free, schur = sweeps_and_steps(batch, 6, 4)
+    assert float(free.residual.max()) < 1e-12
+    pull = _Pulls(network, pg.CosineCrossEntropy(), np.arange(SAMPLES) % 3, 1e-2)
+    by_steps, by_sweeps = nudge_steps(batch, free, schur, pull, 2, 12), nudge_sweeps(batch, free, pull, 2, 60)
+    for first, second in zip(by_steps.shifts[1:], by_sweeps.shifts[1:], strict=True):
+        assert float((first - second).abs().max()) < 1e-9
+        assert float(second.abs().max()) > 1e-5
+
+
+def test_a_sample_does_not_depend_on_its_company():
+    network, x = _case("convolutions")
+    _, together = _settled(network, x)
+    for k in range(SAMPLES):
+        _, alone = _settled(network, x[k : k + 1])
+        for first, second in zip(together.states, alone.states, strict=True):
+            assert float((first[:, k : k + 1] - second).abs().max()) < 1e-11
+
+
+def test_one_sample_that_is_no_number_touches_no_other():
+    network, x = _case("convolutions")
+    x[2] = np.nan
+    batch, settled = _settled(network, x)
+    lost = torch.tensor([False, False, True, False, False])
+    assert torch.equal(~(settled.residual <= 1e-12), lost)
+    assert torch.equal(verdicts(batch, settled) == int(Verdict.STABLE), ~lost)
+
+
+class TestRandomVectors:
+    """Certificates by a polynomial of a random vector."""
+
+    def _judged(self, network, x, states=None):
+        batch, settled = _settled(network, x)
+        if states is not None:
+            settled = settled._replace(states=states, fields=batch.fields(states))
+        stiffness = batch.stiffness(settled.states, settled.fields)
+        smallest = np.linalg.eigvalsh(laplacians(batch, settled.states, stiffness).numpy())[:, 0]
+        return certificates._random_vector(batch, settled.states, stiffness), smallest
+
+    @pytest.mark.parametrize("gain", [0.3, 1.0, 2.0, 4.0])
+    def test_what_it_says_is_true(self, gain):
+        network = pg.layers((1, 5, 5), pg.Convolution(3, 3), pg.Dense(6), pg.Dense(3), gain=gain, output_gain=gain)
+        x = np.random.default_rng(0).uniform(-1, 1, (30, 25))
+        batch = _batch(network, x)
+        generator = torch.Generator().manual_seed(3)
+        states = [batch.held]
+        for base in batch.base[1:]:
+            angle = torch.randn(base[0].shape, generator=generator, dtype=torch.float64)
+            states.append(torch.stack((torch.cos(angle), torch.sin(angle))))
+        for chosen in (None, states):
+            (proved, refuted), smallest = self._judged(network, x, chosen)
+            assert not (proved & refuted).any()
+            assert np.all(smallest[proved.numpy()] > 0)
+            assert np.all(smallest[refuted.numpy()] < 0)
+            if gain == 0.3 and chosen is None:
+                assert proved.all()
+            if chosen is states and gain > 1:
+                assert refuted.any()
+
+    def test_an_eigenvalue_just_below_zero_is_never_proved(self):
+        network = pg.layers(2, pg.Dense(4), pg.Dense(3), field=1.0, gain=0.5)
+        batch, settled = _settled(network, np.zeros((1, 2)))
+        stiffness = batch.stiffness(settled.states, settled.fields)
+        smallest = float(np.linalg.eigvalsh(laplacians(batch, settled.states, stiffness).numpy())[0, 0])
+        lowered = [stiffness[0], *(each - smallest - 1e-4 for each in stiffness[1:])]
+        for _ in range(100):
+            proved, _ = certificates._random_vector(batch, settled.states, lowered)
+            assert not proved.any()
+
+    def test_the_callers_random_numbers_stay(self):
+        torch.manual_seed(5)
+        before = torch.random.get_rng_state()
+        network, x = _case("convolutions")
+        self._judged(network, x)
+        assert torch.equal(before, torch.random.get_rng_state())
+
+
+def test_verdicts_count_eigenvalues_from_a_floor():
+    network, x = _case("one hidden layer")
+    batch, settled = _settled(network, x)
+    matrices = laplacians(batch, settled.states, batch.stiffness(settled.states, settled.fields)).numpy()
+    smallest = np.linalg.eigvalsh(matrices)[:, 0]
+    for share in (0.99, 1.01):
+        verdict = verdicts(batch, settled, float(share * smallest[0]))
+        assert bool(verdict[0] == int(Verdict.STABLE)) == (share < 1)
+
+
+def test_an_index_takes_and_puts_runs_and_any_places():
+    values = torch.arange(10.0)
+    for places in (slice(2, 5), np.array([7, 1, 3]), np.arange(10)):
+        index = Index(places)
+        total = torch.zeros(10)
+        index.put(total, index.take(values))
+        chosen = np.arange(10)[places]
+        assert index.take(values).tolist() == values[chosen].tolist()
+        assert total.sum() == values[chosen].sum()
+
+
+@pytest.mark.parametrize(
+    ("network", "words"),
+    [
+        (pg.ring(4, interaction=pg.OddSeries((1.0, 0.2)), outputs=[2]), "OddSeries"),
+        (pg.ring(4, coupling_reverse=0.5, outputs=[2]), "non-reciprocal"),
+        (pg.ring(4, second_strength=0.5, outputs=[2]), "sine coupling, sine fields and frequencies"),
+        (pg.random_regular(20_000, 3, outputs=[9999]), "use the NumPy functions"),
+    ],
+)  # fmt: skip
+def test_what_tensors_cannot_do_is_refused_in_words(network, words):
+    with pytest.raises(ValueError, match=words):
+        Structure.of(network)
+
+
+def test_what_they_can_do_is_not_refused():
+    assert refuses(pg.layered(2, 5, 2)) == ""

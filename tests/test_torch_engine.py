@@ -1,0 +1,198 @@
+"""The torch engine, held against the batch engine, which shares no formula with it."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+import phasegrad as pg
+from phasegrad.training import TrainingWarning, prepare
+
+torch = pytest.importorskip("torch")
+
+EXACT = pg.Settling("batch", 1e-12)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def _data(width=6, count=24, classes=3, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.uniform(-0.7, 0.7, (count, width)), rng.integers(0, classes, count)
+
+
+def _dense(hidden=10):
+    return pg.signed_layers(6, hidden, 3, rest=np.pi / 2, gain=0.4, seed=1)
+
+
+def _convolutional():
+    return pg.layers(
+        (1, 4, 4), pg.Convolution(2, 3, stride=2, padding=1), pg.Dense(5), pg.Dense(3), field=2.0, gain=0.4, seed=0
+    )
+
+
+def _apart(first, second):
+    return max(np.abs(first.parameters[name] - each).max() for name, each in second.parameters.items())
+
+
+def _both(network, data, dtype="float64", **changes):
+    settings = {"epochs": 2, "batch_size": 6, "settling": EXACT, "beta": 0.001, "seed": 4, **changes}
+    return (
+        pg.train(network, data, engine="batch", **settings),
+        pg.train(network, data, engine="torch", dtype=dtype, **settings),
+    )
+
+
+CHANGES = {
+    "as a classifier": {},
+    "without the guard": {"lock_floor": None},
+    "one nudge": {"gradient": "two_phase"},
+    "adjoint": {"gradient": "adjoint", "learn": ("coupling", "omega", "field_phase")},
+    "frequencies": {"learn": {"omega": 0.01, "coupling": 0.02}},
+    "momentum, clipped, decaying": {"optimizer": "momentum", "clip": 0.05, "weight_decay": 0.1},
+    "plain descent by fan-in": {"optimizer": "sgd", "fan_in": 4.0},
+    "bounded": {"bounds": {"coupling": (-0.2, 0.2), "field_strength": (0.9, 1.1)}},
+    "noise": {"input_noise": 0.1},
+    "another cost": {"objective": pg.NearestTarget()},
+    "a constant rate": {"schedule": "constant"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("changes", CHANGES.values(), ids=list(CHANGES))
+@pytest.mark.parametrize("hidden", [10, (8, 7)])
+def test_trains_as_the_batch_engine_does(hidden, changes):
+    batch, tensors = _both(_dense(hidden), _data(), **changes)
+    assert _apart(batch.network, _dense(hidden)) > 1e-3
+    assert _apart(batch.network, tensors.network) < 1e-8
+    for name in ("train_loss", "train_accuracy", "skipped", "shortened", "updates"):
+        assert np.allclose(getattr(batch.history, name), getattr(tensors.history, name), atol=1e-8), name
+
+
+@pytest.mark.parametrize("changes", [{}, {"balance": True, "lock_floor": None}, {"fan_in": 5.0, "gradient": "adjoint"}])
+def test_trains_convolutions_as_the_batch_engine_does(changes):
+    batch, tensors = _both(_convolutional(), _data(16), **changes)
+    assert _apart(batch.network, _convolutional()) > 1e-3
+    assert _apart(batch.network, tensors.network) < 1e-8
+
+
+def test_single_precision_is_as_good_as_it_can_be():
+    batch, tensors = _both(_convolutional(), _data(16), dtype="float32", optimizer="sgd", learning_rate=0.1)
+    moved = _apart(batch.network, _convolutional())
+    assert 0 < _apart(batch.network, tensors.network) < 1e-3 * moved
+
+
+def test_masks_and_weights_and_moved_images():
+    network, (x, y) = _convolutional(), _data(16)
+    mask = {"coupling": np.arange(network.coupling.size) % 3 == 0}
+    shifts = pg.datasets.Shifts(1, shape=(1, 4, 4))
+    weights = np.linspace(0, 2, len(y))
+    batch, tensors = _both(
+        network, (x, y), mask=mask, sample_weight=weights, augmentation=shifts, learn="coupling", lock_floor=None
+    )
+    assert _apart(batch.network, tensors.network) < 1e-8
+    assert np.array_equal(tensors.network.coupling[~mask["coupling"]], network.coupling[~mask["coupling"]])
+
+
+def test_scores_parts_as_the_batch_engine_does():
+    x, y = _data(count=40)
+    batch, tensors = _both(_dense(), (x[:30], y[:30], x[30:], y[30:]), validation_fraction=0.2, patience=5)
+    for name in ("test_loss", "test_accuracy", "validation_loss", "test_unsettled", "test_unstable"):
+        assert np.allclose(getattr(batch.history, name), getattr(tensors.history, name), atol=1e-8), name
+
+
+def test_several_networks_learn_as_each_alone():
+    networks = [pg.signed_layers(6, 5, 3, rest=np.pi / 2, gain=0.4, seed=seed) for seed in range(3)]
+    together = pg.train(networks, _data(), engine="torch", dtype="float64", epochs=2, seed=[7, 8, 9])
+    for network, seed, mine in zip(networks, (7, 8, 9), together.networks, strict=True):
+        alone = pg.train(network, _data(), engine="torch", dtype="float64", epochs=2, seed=seed)
+        assert _apart(mine, alone.network) == 0.0
+
+
+def test_goes_on_as_if_it_had_not_stopped(tmp_path):
+    options = {"epochs": 4, "device": "cpu", "input_noise": 0.05, "dtype": "float64"}
+    whole = pg.train(_dense(), _data(), **options)
+    half = pg.train(_dense(), _data(), until=2, **options)
+    pg.save_state(tmp_path / "state.npz", half.state)
+    rest = pg.train(_dense(), _data(), state=pg.load_state(tmp_path / "state.npz"), **options)
+    assert _apart(whole.network, rest.network) == 0.0
+
+
+def test_a_device_chooses_the_engine():
+    engine = prepare(_dense(), _data(), device="cpu")
+    assert type(engine).__name__ == "TorchEngine"
+    assert type(prepare(_dense(), _data())).__name__ == "BatchEngine"
+
+
+def test_ctrl_c_in_the_middle_of_an_epoch_keeps_the_last_whole_one(monkeypatch):
+    from phasegrad.training import _torch
+
+    played, calls = _torch.Step.play, []
+
+    def play(self, number, noise):
+        calls.append(number)
+        if len(calls) == 6:
+            raise KeyboardInterrupt
+        played(self, number, noise)
+
+    monkeypatch.setattr(_torch.Step, "play", play)
+    with pytest.warns(TrainingWarning, match="epoch 1 of 5"):
+        result = pg.train(_dense(), _data(), epochs=5, batch_size=6, device="cpu", dtype="float64")
+    monkeypatch.setattr(_torch.Step, "play", played)
+    expected = pg.train(_dense(), _data(), epochs=5, until=1, batch_size=6, device="cpu", dtype="float64")
+    assert result.state.epoch == 1
+    assert _apart(result.network, expected.network) == 0.0
+
+
+def test_where_nothing_settles_nothing_is_learned_and_that_is_said():
+    network = _dense()
+    fast = np.where(np.isin(np.arange(network.size), network.inputs), 0.0, 50.0)
+    with pytest.warns(TrainingWarning, match="100% of the training samples had no part"):
+        result = pg.train(
+            network.replace(omega=fast), _data(), epochs=1, device="cpu", dtype="float64", lock_floor=None
+        )
+    assert np.array_equal(result.network.coupling, network.coupling)
+    assert result.history.train_unsettled[0, -1] == 24
+    assert result.history.train_accuracy[0, -1] == 0.0
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            ({"device": "cuda:99"}, "cannot be used"),
+            ({"device": "nonsense"}, "PyTorch has cpu"),
+            ({"engine": "batch", "device": "cpu"}, "is for engine='torch'"),
+            ({"engine": "lanes", "dtype": "float32"}, "is for engine='torch'"),
+            ({"device": "cpu", "dtype": "float16"}, "dtype"),
+            ({"engine": "torch", "gradient": "finite_difference"}, "finite differences"),
+            ({"engine": "torch", "warm_start": "epoch", "batch_size": 1}, "from phase zero"),
+            ({"engine": "torch", "balance": True}, "pg.layers"),
+            ({"engine": "torch", "balance": 1}, "True or False"),
+            ({"engine": "torch", "fan_in": -1}, "fan_in"),
+        ],
+    )  # fmt: skip
+    def test_in_words(self, options, words):
+        with pytest.raises((ValueError, TypeError), match=words):
+            pg.train(_dense(), _data(), epochs=1, **options)
+
+    def test_terms_that_it_cannot_do(self):
+        network = _dense().replace(second_strength=0.2)
+        with pytest.raises(ValueError, match="sine coupling, sine fields and frequencies"):
+            pg.train(network, _data(), epochs=1, engine="torch")
+
+    def test_without_pytorch(self, monkeypatch):
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+        with pytest.raises(ValueError, match=r"pip install 'phasegrad\[torch\]'"):
+            pg.train(_dense(), _data(), epochs=1, engine="torch")
+
+    def test_an_optimiser_of_ones_own(self):
+        class Mine(pg.Adam):
+            pass
+
+        with pytest.raises(ValueError, match="Adam and Momentum"):
+            pg.train(_dense(), _data(), epochs=1, engine="torch", optimizer=Mine())
