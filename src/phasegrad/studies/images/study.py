@@ -99,7 +99,6 @@ def study(device: str = "cuda", folder: str | None = None) -> Study:
         checks=_CHECKS,
         plan=plan,
         tables=_tables,
-        remarks=("Settings were chosen on images held out of the training part; no test image had a say.",),
     )
 
 
