@@ -19,7 +19,8 @@ _CROWD = 4
 _NAMES = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="STUDY", help="Studies to run; if none is named all but images, which needs data and, to be fast, a GPU."
+        metavar="STUDY",
+        help="Studies to run; if none is named all but images, which needs data and, to be fast, a GPU.",
     ),
 ]
 _IMAGES = "images"
