@@ -95,4 +95,11 @@ def _runs(data: phasegrad.datasets.Dataset, seeds: Sequence[int], options: Mappi
                     break
     except KeyboardInterrupt:
         pass
+    except RuntimeError as error:
+        if type(error).__name__ != "OutOfMemoryError":
+            raise
+        raise ValueError(
+            f"The memory of {options['device']} does not hold this training. Give fewer --hidden oscillators, or train "
+            "with --device cpu."
+        ) from None
     return found
