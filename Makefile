@@ -6,13 +6,13 @@ READY := $(VENV)/.ready
 # The build backend comes first: built in isolation, the package would fetch one that no pin holds.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: reproduce test test-slow mutants lint format bench venv clean clean-cache
+.PHONY: reproduce test test-slow test-gpu mutants lint format bench venv clean clean-cache
 
 reproduce: venv
 	$(BIN)/phasegrad reproduce
 
 test: venv system
-	$(BIN)/python -m pytest -n auto -m "not slow"
+	$(BIN)/python -m pytest -n auto -m "not slow and not gpu"
 
 # The one thing from the system's package manager: a browser to test the page in. SYSTEM=no does without it and those tests.
 SYSTEM ?= yes
@@ -26,6 +26,10 @@ system:
 
 test-slow: venv
 	$(BIN)/python -m pytest -n auto -m slow
+
+# Where PyTorch finds a CUDA device; elsewhere all of them are skipped.
+test-gpu: venv
+	$(BIN)/python -m pytest -m gpu tests/test_gpu.py
 
 # Wrong changes that a test must notice; see tests/mutants. More words go in MUTANTS, such as MUTANTS="--count 40 --workers 8".
 mutants: venv

@@ -158,10 +158,19 @@ class _Oscillators(BaseEstimator):  # type: ignore[misc]
             goals = goals[:, 0].astype(np.int64)
         self.training_ = train(
             self.network_, (inputs, goals), plan, sample_weight=total, seed=self._seed, state=state,
-            progress=self._report if self.verbose else None,
+            progress=self._report if self.verbose else None, **self._where(),
         )  # fmt: skip
         self.network_, self.history_ = self.training_.network, _of_one(self.training_.history)
         self.objective_, self.n_iter_ = plan.objective, self.training_.state.epoch
+
+    def _where(self) -> dict[str, Any]:
+        """Return where training works, for `train`: on a device if one is named."""
+        if self.device is None:
+            if self.dtype is not None:
+                owner = type(self).__name__
+                raise ValueError(f"The 'dtype' of {owner} is for a device: name one, such as device='cpu'.")
+            return {}
+        return {"engine": "torch", "device": self.device, "dtype": self.dtype}
 
     def _report(self, epoch: int, history: History) -> None:
         if epoch % int(self.verbose) == 0:
@@ -246,6 +255,10 @@ class OscillatorClassifier(ClassifierMixin, _Oscillators):  # type: ignore[misc]
         Drives the initial network, the order of samples and the noise.
     verbose : int, default=0
         Print a line every so many epochs.
+    device : str or None, default=None
+        Where PyTorch trains: "cpu", "cuda" and so on. None trains without PyTorch. Predictions never need it.
+    dtype : {"float32", "float64", "tf32"} or None, default=None
+        The numbers of that; single precision if left out.
 
     Attributes
     ----------
@@ -283,7 +296,8 @@ class OscillatorClassifier(ClassifierMixin, _Oscillators):  # type: ignore[misc]
         beta: float = _DEFAULT.beta, input_scale: float = 0.8, input_noise: float | str = "auto", gain: float = 0.3,
         weight_decay: float = 0.0, class_weight: Any = None, early_stopping: bool = False,
         validation_fraction: float = 0.1, n_iter_no_change: int = 10, warm_start: bool = False, skip: bool = False,
-        restarts: int = 1, random_state: Any = None, verbose: int = 0,
+        restarts: int = 1, random_state: Any = None, verbose: int = 0, device: str | None = None,
+        dtype: str | None = None,
     ) -> None:  # fmt: skip
         self._keep(locals())
 
@@ -402,7 +416,8 @@ class OscillatorRegressor(RegressorMixin, _Oscillators):  # type: ignore[misc]
     objective : Cost, default=None
         Of output phases and target phases; `PhaseTargets`, half the squared distance, if left out.
     hidden, learn, batch_size, optimizer, schedule, gradient, beta, input_scale, input_noise, weight_decay, \
-    early_stopping, validation_fraction, n_iter_no_change, warm_start, skip, restarts, random_state, verbose
+    early_stopping, validation_fraction, n_iter_no_change, warm_start, skip, restarts, random_state, verbose, device, \
+    dtype
         As for `OscillatorClassifier`; without classes, `restarts` are all made.
 
     Attributes
@@ -432,6 +447,7 @@ class OscillatorRegressor(RegressorMixin, _Oscillators):  # type: ignore[misc]
         input_scale: float = 0.8, input_noise: float | str = "auto", gain: float = 1.0, weight_decay: float = 0.0,
         early_stopping: bool = False, validation_fraction: float = 0.1, n_iter_no_change: int = 10,
         warm_start: bool = False, skip: bool = False, restarts: int = 1, random_state: Any = None, verbose: int = 0,
+        device: str | None = None, dtype: str | None = None,
     ) -> None:  # fmt: skip
         self._keep(locals())
 

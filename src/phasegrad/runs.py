@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import time
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -16,17 +17,21 @@ import numpy as np
 from phasegrad import datasets
 from phasegrad._files import printable
 from phasegrad._validation import FloatArray, IntArray, choice
-from phasegrad.datasets import Dataset, Scaling
+from phasegrad.datasets import Dataset, Scaling, Shifts
 from phasegrad.initial import STARTS
 from phasegrad.models import Model, save_model
-from phasegrad.networks import Network, layered
-from phasegrad.training import Training
+from phasegrad.networks import Dense, Network, layered, layers
+from phasegrad.training import History, Training, image_plan, train
 
 if TYPE_CHECKING:
     from phasegrad.estimators import OscillatorClassifier
 
 TASKS = ("vowels", "fm", "xor")
 CLASSIFIER_TASKS = ("digits", *datasets.CLASSICS, *TASKS)
+#: Options of `layers` for images.
+IMAGE_NETWORK = {"gain": 0.4, "field": 2.0}
+#: Samples that settle at once on a device.
+_AT_ONCE = 2048
 #: A run counts as a success if its accuracy exceeds this; the paper's threshold.
 SUCCESS = 0.6
 # Characters of a line of a table, and of the columns that an error lists.
@@ -161,6 +166,123 @@ class ClassifierRun:
             "test_unsettled": self.unsettled,
             "confusion": self.confusion().tolist(),
         }
+
+
+@dataclass(frozen=True)
+class ImageRun:
+    """One seed of a layered network on images: its training, where it was, and how long an epoch took."""
+
+    seed: int
+    data: Dataset
+    training: Training
+    device: str
+    seconds_per_epoch: float
+
+    @classmethod
+    def fit(
+        cls,
+        data: Dataset,
+        seed: int,
+        *,
+        device: str,
+        dtype: str = "float32",
+        hidden: int | Sequence[int] = 1000,
+        shifts: bool = False,
+        progress: Callable[[int, History, float], None] | None = None,
+        **changes: Any,
+    ) -> ImageRun:
+        """Train one network; ``progress`` is told the epoch, the history and the seconds of an epoch so far."""
+        sizes = (hidden,) if isinstance(hidden, int) else tuple(hidden)
+        made = [Dense(size) for size in (*sizes, data.n_classes)]
+        network = layers(len(data.features), *made, seed=seed, **IMAGE_NETWORK)
+        plan = image_plan(augmentation=moves_of(data) if shifts else None, **changes)
+        start = last = time.perf_counter()
+
+        def note(epoch: int, history: History) -> None:
+            nonlocal last
+            last = time.perf_counter()
+            if progress is not None:
+                progress(epoch, history, (last - start) / epoch)
+
+        training = train(network, data, plan, seed=seed, device=device, dtype=dtype, progress=note)
+        return cls(seed, data, training, device, (last - start) / max(training.state.epoch, 1))
+
+    @property
+    def history(self) -> History:
+        """The scores of every epoch."""
+        return self.training.history
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether training was stopped from outside."""
+        return self.training.interrupted
+
+    @property
+    def test_accuracy(self) -> float:
+        """That of the last full epoch."""
+        return float(self.history.test_accuracy[0, -1])
+
+    @property
+    def untrained_accuracy(self) -> float:
+        """That of the network as it was drawn."""
+        return float(self.history.test_accuracy[0, 0])
+
+    def confusion(self) -> IntArray:
+        """Return how many test images of each class (rows) were given each class (columns); lost ones are left out."""
+        import torch
+
+        from phasegrad.torch import PhaseNetwork
+
+        layer = PhaseNetwork(self.training.network, dtype=torch.float32, device=self.device)
+        rows = self.data.x_test.reshape(len(self.data.y_test), -1)
+        count = self.data.n_classes
+        table = np.zeros((count, count), dtype=np.int64)
+        for first in range(0, len(rows), _AT_ONCE):
+            part = torch.tensor(rows[first : first + _AT_ONCE], dtype=torch.float32, device=self.device)
+            with torch.no_grad():
+                phases = layer(part).double().cpu().numpy()
+            sure = np.isfinite(phases).all(axis=1)
+            decided = self.training.plan.objective.decide(phases[sure])  # type: ignore[attr-defined]
+            np.add.at(table, (self.data.y_test[first : first + _AT_ONCE][sure], decided), 1)
+        return table
+
+    def save(self, path: Path) -> None:
+        """Write the trained network as a model file that `phasegrad predict` reads."""
+        save_model(path, Model.from_training(self.training, self.data))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the run as plain data."""
+        history = self.history
+        return {
+            "seed": self.seed,
+            "device": self.device,
+            "epochs": self.training.state.epoch,
+            "seconds_per_epoch": self.seconds_per_epoch,
+            "untrained_test_accuracy": self.untrained_accuracy,
+            "test_accuracy": self.test_accuracy,
+            "train_accuracy": float(history.train_accuracy[0, -1]),
+            "train_loss": history.train_loss[0].tolist(),
+            "test_accuracy_history": history.test_accuracy[0].tolist(),
+            "skipped": int(history.skipped[0, 1:].sum()),
+            "test_unsettled": int(history.test_unsettled[0, -1]),
+            "test_unproved": int(history.test_unstable[0, -1]),
+            "plan": {name: _plain(value) for name, value in vars(self.training.plan).items()},
+        }
+
+
+def moves_of(data: Dataset) -> Shifts:
+    """Return how training images of a data set are moved: by a pixel; coloured ones by two, and turned, in a mirror."""
+    assert data.shape is not None
+    channels, height, width = data.shape
+    shape = (channels, height, width)
+    return Shifts(1, shape=shape) if channels == 1 else Shifts(2, shape=shape, flip=True, fill="reflect")
+
+
+def load_images(task: str, folder: Path | None) -> Dataset:
+    """Return the images of a task."""
+    choice("task", task, datasets.IMAGES, "phasegrad train")
+    function: Callable[..., Dataset] = getattr(datasets, task)
+    return function(folder)
 
 
 def load_task(

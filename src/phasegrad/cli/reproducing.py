@@ -11,12 +11,19 @@ from rich.console import Console
 
 from phasegrad._files import printable
 from phasegrad.cli.signals import STOPPED
-from phasegrad.cli.words import Json, check_places, failed, put_json, tables
+from phasegrad.cli.words import Json, check_places, failed, put_json, require_torch, tables
 from phasegrad.studies import Study
 
 #: Worker processes for each processor above which a number of them is taken for a slip.
 _CROWD = 4
-_NAMES = Annotated[list[str] | None, typer.Argument(metavar="STUDY", help="Studies to run; all if none is named.")]
+_NAMES = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="STUDY",
+        help="Studies to run; if none is named all but images, which needs data and, to be fast, a GPU.",
+    ),
+]
+_IMAGES = "images"
 
 
 def reproduce(
@@ -27,6 +34,10 @@ def reproduce(
     cluster: Annotated[str | None, typer.Option(help="Address of a dask scheduler to run on instead.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Delete an earlier reproduction in the folder first.")] = False,
     show: Annotated[bool, typer.Option("--open", help="Open the page in a browser at the end.")] = False,
+    device: Annotated[str | None, typer.Option(help="Images: where to train, cuda (default) or cpu.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Images: the folder of their files (default: PHASEGRAD_DATA names it).")
+    ] = None,
 ) -> None:
     """Reproduce the paper: every table, figure and claim, with controls and verdicts, on one page.
 
@@ -43,7 +54,9 @@ def reproduce(
     from phasegrad.studies import choose
     from phasegrad.training import processors
 
-    chosen = choose(names or ())
+    chosen = _with_images(choose(names or ()), device, data)
+    if workers is None and cluster is None and any(study.name == _IMAGES for study in chosen):
+        workers = 1  # one GPU is for one run at a time
     if workers is not None and cluster is not None:
         raise ValueError("--workers has no effect with --cluster, which brings its own. Leave one of them out.")
     if workers is not None and workers > _CROWD * processors():
@@ -76,13 +89,27 @@ def reproduce(
         webbrowser.open(page.as_uri())
 
 
+def _with_images(chosen: tuple[Study, ...], device: str | None, data: Path | None) -> tuple[Study, ...]:
+    """Return the studies, that of images on its device; refuse options that would have no effect."""
+    from phasegrad.studies import images_study
+
+    if not any(study.name == _IMAGES for study in chosen):
+        for word, given in (("--device", device), ("--data", data)):
+            if given is not None:
+                raise ValueError(f"{word} is for the study {_IMAGES}. Leave it out, or name that study.")
+        return chosen
+    require_torch(f"phasegrad reproduce {_IMAGES}", device or "cuda")
+    ours = images_study(device or "cuda", None if data is None else str(data.absolute()))
+    return tuple(ours if study.name == _IMAGES else study for study in chosen)
+
+
 def studies(json: Json = None) -> None:
     """List the studies: what each asks, its claims, and where they stand in the paper."""
     from phasegrad.report import studies_table
-    from phasegrad.studies import STUDIES
+    from phasegrad.studies import ON_REQUEST, STUDIES
 
     check_places(json)
-    tables(json).print(studies_table(STUDIES))
+    tables(json).print(studies_table(STUDIES, ON_REQUEST))
     put_json(json, [_as_dict(study) for study in STUDIES])
 
 

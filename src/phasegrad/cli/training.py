@@ -11,13 +11,18 @@ from rich.console import Console
 
 import phasegrad
 from phasegrad._validation import choice, counted
+from phasegrad.cli.images import check_image_options, train_images
 from phasegrad.cli.signals import STOPPED
 from phasegrad.cli.words import check_places, learn_words, progress_bar, put, put_json, seed_list, tables, whole_numbers
 
-#: Options that only one of the two methods has, and options that belong to one task.
+#: Options that only one of the two methods has, and options that belong to some tasks.
 _PAPER_ONLY = ("init", "margin", "decision", "evaluate_every")
 _CLASSIFIER_ONLY = ("plot", "shifts")
-_OF_TASK = {"vowels": "vowels", "scale_by": "vowels", "shifts": "digits"}
+_IMAGES = phasegrad.datasets.IMAGES
+_OF_TASK = {
+    "vowels": ("vowels",), "scale_by": ("vowels",), "shifts": ("digits", *_IMAGES),
+    "device": _IMAGES, "dtype": _IMAGES, "data": _IMAGES,
+}  # fmt: skip
 #: What says where results go and which runs there are, and is no setting of a run.
 _AROUND = ("task", "seeds", "method", "save", "json", "plot")
 #: Gradients without a nudge.
@@ -26,7 +31,11 @@ _MOST_EPOCHS = 1_000_000_000
 _WIDEST_LAYER = 100_000
 
 _Task = Annotated[
-    str, typer.Argument(help="What to learn: vowels, fm, xor; or digits, iris, wine, breast_cancer, as classifier.")
+    str,
+    typer.Argument(
+        help="What to learn: vowels, fm, xor; or digits, iris, wine, breast_cancer, as classifier; or mnist, "
+        "fashion_mnist, cifar10, by PyTorch."
+    ),
 ]
 _Vowels = Annotated[str | None, typer.Option(help="Vowels to tell apart: a,i (default) or o,u or ae,er,uh.")]
 _Seeds = Annotated[str, typer.Option(help="Seeds: one (3), a list (0,2,5) or a range (0:100).")]
@@ -38,7 +47,8 @@ _Method = Annotated[
     ),
 ]
 _Hidden = Annotated[
-    str | None, typer.Option(help="Hidden oscillators (default: 5; classifier 50); classifier: layers, 100,50.")
+    str | None,
+    typer.Option(help="Hidden oscillators (default: 5; classifier 50; images 1000); not paper: layers, 100,50."),
 ]
 _Learn = Annotated[
     str | None, typer.Option(help="What learns, with rates if you like: omega (default), omega=0.01,coupling=0.5.")
@@ -51,7 +61,7 @@ _Init = Annotated[
     ),
 ]
 _Epochs = Annotated[
-    int | None, typer.Option(min=0, max=_MOST_EPOCHS, help="Epochs to train (default: 200; classifier 100).")
+    int | None, typer.Option(min=0, max=_MOST_EPOCHS, help="Epochs to train (default: 200; classifier 100; images 30).")
 ]
 _Rate = Annotated[
     float | None,
@@ -77,11 +87,18 @@ _Scale = Annotated[str | None, typer.Option(help="Scale vowels by the train part
 _Save = Annotated[Path | None, typer.Option(help="Write the model here; of many seeds the best on its training part.")]
 _Json = Annotated[Path | None, typer.Option(help="Also write every run to this JSON file; - is standard output.")]
 _Plot = Annotated[
-    Path | None, typer.Option(help="Classifier: draw confusion matrix, learning curve and output phases here.")
+    Path | None, typer.Option(help="Classifier, images: draw confusion matrix and learning curve here, and more.")
 ]
 _Shifts = Annotated[
-    bool | None, typer.Option("--shifts", help="Digits: also train on every image moved by one pixel each way.")
+    bool | None,
+    typer.Option(
+        "--shifts",
+        help="Digits: also train on every image moved by one pixel each way. Images: move them anew in every epoch.",
+    ),
 ]
+_Device = Annotated[str | None, typer.Option(help="Images: cpu, or cuda (default where there is one).")]
+_Dtype = Annotated[str | None, typer.Option(help="Images: float32 (default), float64 or tf32.")]
+_Data = Annotated[Path | None, typer.Option(help="Images: folder of their files (default: PHASEGRAD_DATA names it).")]
 
 
 def train(
@@ -104,6 +121,9 @@ def train(
     json: _Json = None,
     plot: _Plot = None,
     shifts: _Shifts = None,
+    device: _Device = None,
+    dtype: _Dtype = None,
+    data: _Data = None,
 ) -> None:
     """Train oscillator networks, one per seed, all at once.
 
@@ -115,8 +135,13 @@ def train(
     from phasegrad.runs import CLASSIFIER_TASKS, TASKS
 
     check_places(json, model=save, picture=plot)
-    choice("task", task, CLASSIFIER_TASKS, "phasegrad train")
+    choice("task", task, (*CLASSIFIER_TASKS, *_IMAGES), "phasegrad train")
     numbers = seed_list(seeds)
+    if task in _IMAGES:
+        check_image_options(task, given)
+        chosen = _settings({name: value for name, value in given.items() if name not in _AROUND})
+        train_images(task, numbers, chosen, {"save": save, "json": json, "plot": plot})
+        return
     by_classifier = task not in TASKS if method is None else method == "classifier"
     _check_options(task, method, by_classifier, given, TASKS)
     load = {name: given.pop(name) for name in _OF_TASK if name in given}
@@ -136,8 +161,11 @@ def _check_options(
     used, other = ("classifier", "paper") if by_classifier else ("paper", "classifier")
     for name in options:
         word = "--" + name.replace("_", "-")
-        if _OF_TASK.get(name, task) != task:
-            raise ValueError(f"{word} is for the task {_OF_TASK[name]}. Leave it out for {task}.")
+        tasks = _OF_TASK.get(name, (task,))
+        if task not in tasks:
+            raise ValueError(
+                f"{word} is for the task{'s' * (len(tasks) > 1)} {', '.join(tasks)}. Leave it out for {task}."
+            )
         if name in (_PAPER_ONLY if by_classifier else _CLASSIFIER_ONLY):
             others = (
                 f". Leave it out, or add --method {other}."

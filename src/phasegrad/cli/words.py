@@ -134,6 +134,15 @@ def check_places(
         picture_format(picture)
 
 
+def require_torch(purpose: str, device: str) -> None:
+    """Refuse, before any work is done, to go on without PyTorch or without a device."""
+    from phasegrad.reproduction import require
+    from phasegrad.training import check_device
+
+    require(("torch",), "torch", purpose)
+    check_device(device)
+
+
 def tables(json: Path | None) -> Console:
     """Return where tables go: standard output, or standard error where JSON goes to standard output."""
     return Console(stderr=json is not None and _printed(json))

@@ -6,7 +6,14 @@ from phasegrad.report.drawings import draw_two_phase, picture_format
 from phasegrad.report.grids import draw_grid, grid_tables
 from phasegrad.report.objectives import draw_objectives
 from phasegrad.report.page import write_report
-from phasegrad.report.training import classifier_table, draw_classifier, prediction_table, training_table
+from phasegrad.report.training import (
+    classifier_table,
+    draw_classifier,
+    draw_images,
+    image_table,
+    prediction_table,
+    training_table,
+)
 
 __all__ = [
     "benchmark_tables",
@@ -14,9 +21,11 @@ __all__ = [
     "draw_classifier",
     "draw_grid",
     "draw_growth",
+    "draw_images",
     "draw_objectives",
     "draw_two_phase",
     "grid_tables",
+    "image_table",
     "picture_format",
     "prediction_table",
     "studies_table",

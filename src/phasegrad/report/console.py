@@ -118,11 +118,13 @@ def verdict_tables(reproduction: Reproduction) -> RenderableType:
     return Group(table("Claims of the paper", ("claim", "where", "verdict"), rows, styles=styles, no_wrap=True), counts)
 
 
-def studies_table(studies: Sequence[Study]) -> RenderableType:
-    """Return the studies with their claims."""
+def studies_table(studies: Sequence[Study], on_request: Sequence[Study] = ()) -> RenderableType:
+    """Return the studies with their claims, and what else there is on request."""
     rows = []
     for study in studies:
         rows += [(study.name, study.title), *((f"  {claim.key}", claim.sentence) for claim in study.claims)]
     styles = ["" if name.startswith(" ") else "bold" for name, _ in rows]
     note = "run one with: phasegrad reproduce NAME"
+    for study in on_request:
+        note += f"\nonly on request: phasegrad reproduce {study.name} ({study.question[0].lower()}{study.question[1:]})"
     return table(f"{len(studies)} studies", ("study and its claims", "what it asks or says"), rows, note, styles=styles)

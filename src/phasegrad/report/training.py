@@ -17,7 +17,7 @@ from phasegrad.models import Prediction
 from phasegrad.objectives import ClassObjective
 from phasegrad.report.console import table
 from phasegrad.report.drawings.style import drawn
-from phasegrad.runs import SUCCESS, ClassifierRun
+from phasegrad.runs import SUCCESS, ClassifierRun, ImageRun
 from phasegrad.training import Training
 
 _ROWS_SHOWN = 20
@@ -81,6 +81,22 @@ def classifier_table(runs: Sequence[ClassifierRun]) -> RenderableType:
     return Group(_first(title, headings, rows), Text(_summary(*scores.T)))
 
 
+def image_table(runs: Sequence[ImageRun]) -> RenderableType:
+    """Return a table of the runs and a line of summary."""
+    rows = []
+    for run in runs:
+        history = run.history
+        shares = (run.untrained_accuracy, run.test_accuracy, float(history.train_accuracy[0, -1]))
+        counts = (history.skipped[0, 1:].sum(), history.test_unsettled[0, -1], history.test_unstable[0, -1])
+        rows.append((run.seed, *(f"{x:.2%}" for x in shares), *map(int, counts), f"{run.seconds_per_epoch:.2f} s"))
+    first = runs[0].training
+    layout = str(first.network.graph.layout).replace(" ", "")
+    title = f"{runs[0].data.name}: {counted(len(runs), 'run')} of {layout}, {counted(first.state.epoch, 'epoch')}"
+    headings = ("seed", "untrained", "test", "train (running)", "skipped", "unsettled", "unproved", "an epoch")
+    scores = np.array([[run.test_accuracy, run.untrained_accuracy] for run in runs])
+    return Group(_first(title, headings, rows), Text(_summary(*scores.T)))
+
+
 def prediction_table(answer: Prediction, outputs: Sequence[str]) -> RenderableType:
     """Return the answer for every row, the first ones if they are many, and how many had no stable state."""
     stable = answer.equilibrium.stable
@@ -116,7 +132,22 @@ def draw_classifier(run: ClassifierRun, path: Path) -> None:
         _draw_circle(circle, run)
 
 
-def _draw_confusion(axes: Any, run: ClassifierRun) -> None:
+def draw_images(run: ImageRun, path: Path) -> None:
+    """Draw a network trained on images: confusion matrix and learning curve."""
+    with drawn(path, 9.0, 4.2, 1, 2) as (_, (confusion, curve)):
+        _draw_confusion(confusion, run)
+        history = run.history
+        curve.plot(history.epoch, history.train_loss[0], color=_COLOURS[0])
+        curve.set(yscale="log", xlabel="epoch", title="(b) learning")
+        curve.set_ylabel("mean cost (running)", color=_COLOURS[0])
+        other = curve.twinx()
+        other.plot(history.epoch, history.train_accuracy[0], color=_COLOURS[1])
+        other.plot(history.epoch, history.test_accuracy[0], "--", color=_COLOURS[1])
+        other.set_ylim(0, 1.02)
+        other.set_ylabel("accuracy (running; dashed: test)", color=_COLOURS[1])
+
+
+def _draw_confusion(axes: Any, run: ClassifierRun | ImageRun) -> None:
     counts, names = run.confusion(), run.data.classes
     share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     axes.imshow(share, cmap="Blues", vmin=0, vmax=1)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from phasegrad._validation import whole_number
-from phasegrad.studies import asymmetry, finite_beta, identity
+from phasegrad.studies import asymmetry, finite_beta, identity, images
 from phasegrad.studies.study import Study
 
 _MODULES = (
@@ -16,17 +16,19 @@ _MODULES = (
     "which_parameter", "peers", "outside",
 )  # fmt: skip
 STUDIES: tuple[Study, ...] = tuple(import_module(f"phasegrad.studies.{name}").STUDY for name in _MODULES)
+#: Studies that run only if they are asked for by name: they need data that is not in the package, and a GPU.
+ON_REQUEST: tuple[Study, ...] = (images.STUDY,)
 
 
 def choose(names: Sequence[str] = ()) -> tuple[Study, ...]:
-    """Return the studies of these names, in the order of the paper; all of them if none is named."""
-    known = {study.name: study for study in STUDIES}
+    """Return the studies of these names, in the order of the paper; without names all but those on request."""
+    known = {study.name: study for study in (*STUDIES, *ON_REQUEST)}
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.3)
             advice = f"Did you mean {near[0]!r}? " if near else ""
             raise ValueError(f"There is no study {name!r}. {advice}Studies are {', '.join(known)}.")
-    return tuple(study for study in STUDIES if not names or study.name in names)
+    return tuple(study for study in known.values() if study.name in names) if names else STUDIES
 
 
 def verification_studies(sizes: Sequence[int] = identity.SIZES) -> tuple[Study, ...]:

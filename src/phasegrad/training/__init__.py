@@ -6,9 +6,11 @@ from phasegrad.training._history import History, Training, TrainingState, Traini
 from phasegrad.training._lanes import processors
 from phasegrad.training._optimizers import Adam, Constant, Cosine, Memory, Momentum, Optimizer, Schedule, Staircase
 from phasegrad.training._plan import Plan, Shuffle, classifier_plan, image_plan, paper_plan
-from phasegrad.training._train import ENGINES, prepare, train
+from phasegrad.training._tensors import DTYPES
+from phasegrad.training._train import ENGINES, check_device, prepare, train
 
 __all__ = [
+    "DTYPES",
     "ENGINES",
     "Adam",
     "Constant",
@@ -28,6 +30,7 @@ __all__ = [
     "Training",
     "TrainingState",
     "TrainingWarning",
+    "check_device",
     "classifier_plan",
     "image_plan",
     "load_state",

@@ -151,6 +151,13 @@ def prepare(
     return _set_up(network, data, plan, changes, 0, None, mask, None, where).engine
 
 
+def check_device(device: str) -> None:
+    """Raise ValueError, in words, where PyTorch cannot use a device; ImportError where there is no PyTorch."""
+    from phasegrad.training._torch import checked_device
+
+    checked_device(device)
+
+
 def _set_up(
     network: Any, data: Any, plan: Any, changes: dict[str, Any], seed: Any, sample_weight: ArrayLike | None,
     mask: Mapping[str, ArrayLike] | None, state: TrainingState | None, where: Where,

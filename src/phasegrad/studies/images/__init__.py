@@ -6,6 +6,22 @@ there is little more than NumPy and PyTorch, and ``phasegrad reproduce images`` 
 
 from phasegrad.studies.images.experiments import EXPERIMENTS, Experiment, chosen
 from phasegrad.studies.images.results import Results, compute
+from phasegrad.studies.images.claims import STUDY, judged, study
+from phasegrad.studies.images.tables import images_tables, with_tables, write_page
 from phasegrad.studies.images.work import gradient_cosines, run
 
-__all__ = ["EXPERIMENTS", "Experiment", "Results", "chosen", "compute", "gradient_cosines", "run"]
+__all__ = [
+    "EXPERIMENTS",
+    "STUDY",
+    "Experiment",
+    "Results",
+    "chosen",
+    "compute",
+    "gradient_cosines",
+    "images_tables",
+    "judged",
+    "run",
+    "study",
+    "with_tables",
+    "write_page",
+]

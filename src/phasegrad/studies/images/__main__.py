@@ -10,6 +10,7 @@ from pathlib import Path
 from phasegrad.studies.images.experiments import EXPERIMENTS, chosen
 from phasegrad.studies.images.results import compute
 from phasegrad.studies.images.tables import write_page
+from phasegrad.training import check_device
 
 _STOPPED = 130
 
@@ -20,6 +21,7 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         experiments = chosen([name for name in options.only.split(",") if name])
         seeds = _seeds(options.seeds)
+        check_device(options.device)
         results = compute(
             options.out, experiments, seeds, device=options.device, folder=options.data, budget=options.budget,
             say=lambda line: print(line, flush=True),

@@ -34,18 +34,19 @@ GOWER, GOWER_FASHION = 0.972, 0.880
 _RAGEAU = "Rageau and Grollier (2025), arXiv:2504.11884"
 _GOWER = "Gower (2025), arXiv:2505.02103"
 _SCELLIER = "Scellier (2024), arXiv:2402.11674"
-_OTHERS = "Laborieux and others (2021), arXiv:2006.03824; Scellier and others (2023), arXiv:2312.15103"
+_HOPFIELD = "Scellier and others (2023), arXiv:2312.15103"
+_DEEPER = "Laborieux and others (2021), arXiv:2006.03824; Vinayak and Srinivasan (2025), arXiv:2509.26003"
 PEERS = (
     Peer("MNIST", "phase oscillators, couplings learn", f"{RAGEAU:.2%}", _RAGEAU, ALL_COUPLINGS),
     Peer("MNIST", "oscillator Ising machine", f"{GOWER:.1%}", _GOWER, "mnist-mlp"),
     Peer("MNIST", "resistors and diodes, 2 h 36 min", "98.43%", _SCELLIER, "mnist-mlp-shifts"),
     Peer("MNIST", "convolutional, oscillators", "none known", "", "mnist-conv"),
-    Peer("MNIST", "convolutional, Hopfield", "99.6%", _OTHERS, "mnist-conv"),
+    Peer("MNIST", "convolutional, Hopfield", "99.6%", _HOPFIELD, "mnist-conv"),
     Peer("Fashion-MNIST", "oscillator Ising machine", f"{GOWER_FASHION:.1%}", _GOWER, "fashion-mlp"),
     Peer("Fashion-MNIST", "resistors and diodes", "89.7%", _SCELLIER, "fashion-mlp"),
     Peer("Fashion-MNIST", "convolutional, oscillators", "none known", "", "fashion-conv"),
     Peer("CIFAR-10", "convolutional, oscillators", "none known", "", "cifar-conv"),
-    Peer("CIFAR-10", "convolutional, Hopfield", "88 to 94%", _OTHERS, "cifar-conv"),
+    Peer("CIFAR-10", "convolutional, Hopfield", "88 to 94%", _DEEPER, "cifar-conv"),
 )
 
 
