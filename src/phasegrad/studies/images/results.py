@@ -101,9 +101,8 @@ class Budget:
         if self.left <= 0 or self.left < _SPREAD * took:
             raise OutOfTimeError(f"it would take about {took:.0f} s and {max(self.left, 0):.0f} s are left")
 
-    def watch(self, done: int, of: int, seconds: float) -> None:
+    def watch(self, done: int, of: int, more: float) -> None:
         """Raise `OutOfTimeError` where a run would not end in time, by how long its epochs took so far."""
-        more = (of - done) * seconds / max(done, 1)
         if more > self.left:
             raise OutOfTimeError(
                 f"after epoch {done} of {of} it would take {more:.0f} s more and {max(self.left, 0):.0f} s are left"

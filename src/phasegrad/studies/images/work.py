@@ -21,7 +21,7 @@ from phasegrad.objectives import Cost
 from phasegrad.studies.images.experiments import Experiment
 from phasegrad.training import History, Plan, Training, train
 
-#: Called after every epoch with how many are done, how many there are, and the seconds since training began.
+#: Called after a score, from the second on, with epochs done, epochs in all, and the seconds that the rest will take.
 Watch = Callable[[int, int, float], None]
 #: Training images on which gradients are compared.
 COMPARED = 64
@@ -58,8 +58,10 @@ def run(
 
     def note(epoch: int, _history: History) -> None:
         times.append((epoch, time.perf_counter() - start))
-        if watch is not None:
-            watch(epoch, plan.epochs, times[-1][1])
+        if watch is not None and len(times) > 1:
+            # The first epoch holds all that is done once: it says nothing of the others.
+            (first, began), (last, now) = times[0], times[-1]
+            watch(epoch, plan.epochs, (plan.epochs - epoch) * (now - began) / (last - first))
 
     result = train(network, data, plan, seed=seed, mask=masks, device=device, dtype=experiment.dtype, progress=note)
     seconds = time.perf_counter() - start
