@@ -160,6 +160,29 @@ def test_where_nothing_settles_nothing_is_learned_and_that_is_said():
     assert result.history.train_accuracy[0, -1] == 0.0
 
 
+def test_a_batch_that_does_not_fit_is_told_in_words(monkeypatch):
+    from phasegrad.tensors import _memory
+    from phasegrad.training import _torch
+
+    def full(*_):
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory.")
+
+    monkeypatch.setattr(_torch, "sweeps_and_steps", full)
+    each = _memory.bytes_per_sample(_torch.Structure.of(_dense()), 4, 2)
+    monkeypatch.setattr(_memory, "free_bytes", lambda _: 10 * each)
+    with pytest.raises(torch.cuda.OutOfMemoryError, match=r"A batch of 24 samples .* About 8 would fit"):
+        pg.train(_dense(), _data(), epochs=1, batch_size=32, device="cpu")
+
+
+def test_scores_go_by_what_fits(monkeypatch):
+    from phasegrad.training import _torch
+
+    whole = pg.train(_dense(), _data(), epochs=1, device="cpu", dtype="float64")
+    monkeypatch.setattr(_torch, "samples_that_fit", lambda *_: 5)
+    parts = pg.train(_dense(), _data(), epochs=1, device="cpu", dtype="float64")
+    assert np.allclose(whole.history.train_loss, parts.history.train_loss, atol=1e-12)
+
+
 class TestRefusals:
     @pytest.mark.parametrize(
         ("options", "words"),

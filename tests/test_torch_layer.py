@@ -503,28 +503,30 @@ class TestRefusals:
 
     @pytest.mark.parametrize(("count", "words"), [(64, "About 32 would fit"), (1, "One sample alone is too much")])
     def test_memory_that_runs_out_is_said_in_words(self, count, words, monkeypatch):
+        from phasegrad.tensors import _memory
         from phasegrad.torch import _operators
 
         def full(*_):
             raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
 
         monkeypatch.setattr(_operators, "free_states", full)
-        monkeypatch.setattr(_operators, "_free_bytes", lambda _: 2**40)
+        monkeypatch.setattr(_memory, "free_bytes", lambda _: 2**40)
         module = PhaseNetwork(NETWORKS["one hidden layer"])
         with pytest.raises(torch.cuda.OutOfMemoryError, match=f"A batch of {count} samples .* of cpu. {words}"):
             module(torch.zeros(count, 4))
 
     def test_how_many_samples_fit_follows_the_network(self, monkeypatch):
+        from phasegrad.tensors import _memory
         from phasegrad.torch import _operators
 
         small, large = (PhaseNetwork.layers(4, n, 2)._structure for n in (10, 1000))
-        each = [_operators.bytes_per_sample(s, 4, "implicit") for s in (small, large)]
+        each = [_memory.bytes_per_sample(s, 4, 0) for s in (small, large)]
         assert 50 < each[1] / each[0] < 100
-        assert _operators.bytes_per_sample(large, 8, "centred") > 2 * each[1]
+        assert _memory.bytes_per_sample(large, 8, 2) > 2 * each[1]
         monkeypatch.setattr(
             _operators, "free_states", lambda *_: (_ for _ in ()).throw(torch.cuda.OutOfMemoryError(""))
         )
-        monkeypatch.setattr(_operators, "_free_bytes", lambda _: 20 * each[1])
+        monkeypatch.setattr(_memory, "free_bytes", lambda _: 20 * each[1])
         with pytest.raises(torch.cuda.OutOfMemoryError, match="About 16 would fit"):
             PhaseNetwork.layers(4, 1000, 2)(torch.zeros(100, 4))
 

@@ -4,6 +4,7 @@ from phasegrad.tensors._algebra import Schur, applied, conjugate
 from phasegrad.tensors._batches import Batch, Weights
 from phasegrad.tensors._certificates import laplacians, verdicts
 from phasegrad.tensors._links import States
+from phasegrad.tensors._memory import bytes_per_sample, fitting, samples_that_fit
 from phasegrad.tensors._settling import (
     Pull,
     Settled,
@@ -29,12 +30,15 @@ __all__ = [
     "Structure",
     "Weights",
     "applied",
+    "bytes_per_sample",
     "conjugate",
+    "fitting",
     "gathered",
     "laplacians",
     "nudge_steps",
     "nudge_sweeps",
     "refuses",
+    "samples_that_fit",
     "scattered",
     "settle",
     "sweeps_and_steps",

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from phasegrad._validation import counted
 from phasegrad.solvers import Verdict
-from phasegrad.tensors import Settled, Structure, verdicts
+from phasegrad.tensors import Settled, Structure, fitting, verdicts
 from phasegrad.torch._registry import structure_of
 from phasegrad.torch._states import SIGNS, Around, flat, free_states, outputs_of
 
@@ -158,37 +158,12 @@ settle.register_autograd(_backward, setup_context=_setup)
 settle_backward.register_autograd(_refuse_twice)
 
 
-def bytes_per_sample(structure: Structure, itemsize: int, gradient: str) -> int:
-    """Return about how much memory a sample takes, forward and backward."""
-    moving = sum(group.size for group in structure.groups[1:])
-    few = 0 if structure.hidden is None else structure.groups[structure.hidden[1]].size
-    # States, fields and what is made of them on the way: counted where a batch needs most at once.
-    copies = 28 if gradient == "implicit" else 20 + 20 * len(SIGNS[gradient])
-    return itemsize * (10 * structure.groups[0].size + copies * moving + 12 * few * few)
-
-
 def _guarded(work: Callable[[], Any], structure: Structure, inputs: Tensor, gradient: str) -> Any:
     """Do work in the precision of the tensors, and say in words which batch would fit if memory runs out."""
-    try:
-        with torch.autocast(inputs.device.type, enabled=False):
-            return work()
-    except torch.cuda.OutOfMemoryError:
-        each = bytes_per_sample(structure, inputs.element_size(), gradient)
-        fits = max(1, int(0.8 * _free_bytes(inputs.device) / each))
-        fits = min(fits, max(1, inputs.shape[0] // 2))
-        advice = (
-            f"About {fits} would fit: give fewer at once." if inputs.shape[0] > 1 else "One sample alone is too much."
-        )
-        raise torch.cuda.OutOfMemoryError(
-            f"A batch of {inputs.shape[0]} samples of this network does not fit into the memory of {inputs.device}. "
-            f"{advice}"
-        ) from None
-
-
-def _free_bytes(device: torch.device) -> int:
-    """Return how much memory a device can still give, what PyTorch keeps for later included."""
-    free, _ = torch.cuda.mem_get_info(device)
-    return int(free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device))
+    nudges = 0 if gradient == "implicit" else len(SIGNS[gradient])
+    fits = fitting(structure, inputs.shape[0], inputs.element_size(), nudges, inputs.device)
+    with fits, torch.autocast(inputs.device.type, enabled=False):
+        return work()
 
 
 def _by_name(

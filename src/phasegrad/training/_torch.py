@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
@@ -31,9 +31,11 @@ from phasegrad.tensors import (
     Structure,
     Weights,
     conjugate,
+    fitting,
     gathered,
     nudge_steps,
     nudge_sweeps,
+    samples_that_fit,
     scattered,
     settle,
     sweeps_and_steps,
@@ -79,7 +81,7 @@ class Trainer:
 
     def train(self, orders: Array, factors: FloatArray, stream: np.random.Generator) -> Tallies:
         """Train for one epoch per row of ``orders`` (epochs, n)."""
-        with products(coarse=self.coarse):
+        with products(coarse=self.coarse), self._fitting():
             every = zip(orders, factors, strict=True)
             sums = [self._epoch(order.astype(np.int64), float(factor), stream) for order, factor in every]
         return Tallies(*(np.array(column)[None] for column in zip(*sums, strict=True)))
@@ -93,7 +95,8 @@ class Trainer:
 
     def _scored(self, samples: _Part, weights: Weights) -> Tallies:
         total = Tallies.zeros()
-        for rows in torch.arange(samples.count, device=self.device).split(_SCORED_AT_ONCE):
+        fits = samples_that_fit(self.structure, self.dtype.itemsize, 0, self.device)
+        for rows in torch.arange(samples.count, device=self.device).split(min(_SCORED_AT_ONCE, fits)):
             batch = Batch.of(weights, samples.inputs[rows])
             settled = settle(batch, self._limits(rows.numel()), most=_SCORED_SWEEPS)
             converged = settled.residual <= self.limit
@@ -102,6 +105,11 @@ class Trainer:
             phases = _phases(gathered(self.structure.outputs, settled.states))
             total += self._tally(samples, rows, phases, stable, converged & ~stable)
         return total
+
+    def _fitting(self) -> AbstractContextManager[None]:
+        """Say in words which batch would fit where the plan's does not."""
+        size = min(self.plan.batch_size, self.parts["train"].count)
+        return fitting(self.structure, size, self.dtype.itemsize, 2, self.device)
 
     def _look(self) -> Weights:
         """Return the parameters as they are, and set what counts as zero by them."""
