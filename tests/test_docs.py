@@ -13,7 +13,14 @@ DOCS = Path(__file__).parent.parent / "docs"
 
 @pytest.mark.parametrize(
     ("page", "least"),
-    [("objectives.md", 4), ("your-data.md", 5), ("power-grid.md", 2), ("scaling.md", 2), ("pytorch.md", 6), ("images.md", 3)],
+    [
+        ("objectives.md", 4),
+        ("your-data.md", 5),
+        ("power-grid.md", 2),
+        ("scaling.md", 2),
+        ("pytorch.md", 6),
+        ("images.md", 3),
+    ],
 )
 def test_every_example_runs_and_prints_what_is_shown(page, least, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

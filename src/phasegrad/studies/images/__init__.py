@@ -4,9 +4,9 @@
 there is little more than NumPy and PyTorch, and ``phasegrad reproduce images`` the same as pieces of a study.
 """
 
+from phasegrad.studies.images.claims import STUDY, judged, study
 from phasegrad.studies.images.experiments import EXPERIMENTS, Experiment, chosen
 from phasegrad.studies.images.results import Results, compute
-from phasegrad.studies.images.claims import STUDY, judged, study
 from phasegrad.studies.images.tables import images_tables, with_tables, write_page
 from phasegrad.studies.images.work import gradient_cosines, run
 
