@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 import phasegrad as pg
 
 SMALL = {"hidden": 4, "epochs": 12, "learning_rate": 0.05, "gradient": "adjoint", "random_state": 0}
+DOUBLE = {"device": "cpu", "dtype": "float64"}
 CHECKS = [
     each
     for estimator in (pg.OscillatorClassifier(**SMALL), pg.OscillatorRegressor(**{**SMALL, "epochs": 40}))
@@ -420,3 +421,50 @@ class TestBadInput:
     def test_a_parameter_that_no_network_has_is_named_with_those_there_are(self, iris):
         with pytest.raises(ValueError, match=r"no parameter 'mass'. Its parameters are omega, coupling"):
             pg.OscillatorClassifier(learn=("mass",)).fit(*iris)
+
+
+class TestDevices:
+    """Training by PyTorch: the same in double precision, and refused in a sentence where it cannot be."""
+
+    @pytest.fixture(autouse=True)
+    def one_thread(self):
+        torch = pytest.importorskip("torch")
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)
+        yield
+        torch.set_num_threads(before)
+
+    @pytest.mark.parametrize("options", [{}, {"early_stopping": True, "n_iter_no_change": 2}, {"skip": True}])
+    def test_a_classifier_learns_the_same_there(self, options):
+        x, y = load_iris(return_X_y=True)
+        settings = {"hidden": 8, "epochs": 4, "random_state": 0, **options}
+        here, there = (pg.OscillatorClassifier(**settings, **w).fit(x, y) for w in ({}, DOUBLE))
+        assert np.abs(here.network_.coupling - there.network_.coupling).max() < 1e-6
+        assert np.abs(here.predict_proba(x) - there.predict_proba(x)).max() < 1e-6
+        assert here.n_iter_ == there.n_iter_
+
+    def test_a_regressor_learns_the_same_there(self):
+        x = np.linspace(-1, 1, 40)[:, None]
+        here, there = (pg.OscillatorRegressor(8, epochs=4, random_state=0, **w).fit(x, x**2) for w in ({}, DOUBLE))
+        assert np.abs(here.predict(x) - there.predict(x)).max() < 1e-6
+
+    def test_single_precision_is_enough_and_models_do_not_know(self):
+        x, y = load_iris(return_X_y=True)
+        classifier = pg.OscillatorClassifier(8, epochs=15, learning_rate=0.03, random_state=0, device="cpu").fit(x, y)
+        assert classifier.score(x, y) > 0.9
+        assert classifier.partial_fit(x, y).n_iter_ == 16
+        assert (classifier.to_model().predict(x).labels == classifier.predict(x)).all()
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            ({"device": "quantum"}, "The device 'quantum' cannot be used"),
+            ({"device": "cpu", "dtype": "float16"}, "must be one of"),
+            ({"dtype": "float64"}, "is for a device: name one"),
+            ({"device": "cpu", "gradient": "finite_difference"}, "no gradient by finite differences"),
+        ],
+    )
+    def test_what_cannot_be_is_refused(self, options, words):
+        x, y = load_iris(return_X_y=True)
+        with pytest.raises(ValueError, match=words):
+            pg.OscillatorClassifier(4, epochs=1, **options).fit(x, y)

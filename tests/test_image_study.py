@@ -129,7 +129,7 @@ def test_as_many_parameters_learn_whatever_they_are():
 
 @pytest.mark.filterwarnings("ignore::phasegrad.GradientWarning")
 def test_the_compared_gradients_are_those_of_numpy():
-    network = pg.layers(4, pg.Dense(6), pg.Dense(5), pg.Dense(3), gain=0.6, output_gain=0.4, seed=1)
+    network = pg.layers(4, pg.Dense(6), pg.Dense(5), pg.Dense(3), gain=0.6, output_gain=0.4, field=2.0, seed=1)
     stream = np.random.default_rng(0)
     x, y, objective = stream.uniform(-1, 1, (8, 4)), stream.integers(0, 3, 8), pg.CosineCrossEntropy(8)
     found = gradient_cosines(network, objective, x, y, 0.05)

@@ -95,8 +95,11 @@ def test_its_commands_name_options_that_there_are():
         assert set(re.findall(r"--[\w-]+", words)) <= known, (name, words)
 
 
+PAGES = ("your-data", "power-grid", "scaling", "images")
+
+
 def _command_lines() -> list[str]:
-    pages = [README, *((ROOT / "docs" / f"{page}.md").read_text() for page in ("your-data", "power-grid", "scaling"))]
+    pages = [README, *((ROOT / "docs" / f"{page}.md").read_text() for page in PAGES)]
     lines = [line for page in pages for line in page.splitlines() if line.startswith("    phasegrad ")]
     return lines + re.findall(r"`(phasegrad [^`]+)`", "\n".join(pages))
 

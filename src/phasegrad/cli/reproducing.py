@@ -52,18 +52,11 @@ def reproduce(
     from phasegrad.report import verdict_tables
     from phasegrad.reproduction import require
     from phasegrad.studies import choose
-    from phasegrad.training import processors
 
     chosen = _with_images(choose(names or ()), device, data)
     if workers is None and cluster is None and any(study.name == _IMAGES for study in chosen):
         workers = 1  # one GPU is for one run at a time
-    if workers is not None and cluster is not None:
-        raise ValueError("--workers has no effect with --cluster, which brings its own. Leave one of them out.")
-    if workers is not None and workers > _CROWD * processors():
-        raise ValueError(
-            f"--workers must be at most {_CROWD} for each processor, {_CROWD * processors()} here. "
-            f"Got {workers!s:.80}: more would only take memory."
-        )
+    _check_workers(workers, cluster)
     require(("matplotlib", "jinja2", "statsmodels"), "report", "phasegrad reproduce")
     from phasegrad.report import write_report
 
@@ -87,6 +80,18 @@ def reproduce(
     typer.echo(f"Wrote {printable(page)}")
     if show:
         webbrowser.open(page.as_uri())
+
+
+def _check_workers(workers: int | None, cluster: str | None) -> None:
+    from phasegrad.training import processors
+
+    if workers is not None and cluster is not None:
+        raise ValueError("--workers has no effect with --cluster, which brings its own. Leave one of them out.")
+    if workers is not None and workers > _CROWD * processors():
+        raise ValueError(
+            f"--workers must be at most {_CROWD} for each processor, {_CROWD * processors()} here. "
+            f"Got {workers!s:.80}: more would only take memory."
+        )
 
 
 def _with_images(chosen: tuple[Study, ...], device: str | None, data: Path | None) -> tuple[Study, ...]:
