@@ -169,7 +169,22 @@ MEANINGFUL = {
     "seed": "3", "sizes": "7",
 }  # fmt: skip
 #: Files that are asked for, and settings of how a command goes about its work, tested elsewhere.
-OTHERS = {"json", "save", "plot", "out", "folder", "workers", "cluster", "fresh", "show", "rounds", "largest"}
+OTHERS = {
+    "json",
+    "save",
+    "plot",
+    "out",
+    "folder",
+    "workers",
+    "cluster",
+    "fresh",
+    "show",
+    "rounds",
+    "largest",
+    "device",
+    "data",
+    "dtype",
+}
 MODES = [
     ("train", "xor", "--epochs", "2"),
     ("train", "vowels", "--epochs", "2", "--seeds", "1"),  # of this seed the test part holds the largest value

@@ -222,6 +222,7 @@ class Step:
     def __init__(self, trainer: Trainer, width: int) -> None:
         self.trainer, self.width = trainer, width
         self.graph: Any = None
+        self.calibrated = False
         self.cursor = torch.zeros(1, dtype=torch.long, device=trainer.device)
         self.table = torch.zeros(0, 0, dtype=torch.long, device=trainer.device)
 
@@ -251,18 +252,23 @@ class Step:
         """Take the update of one batch."""
         if noise is not None:
             self.noise[: len(noise)].copy_(torch.as_tensor(noise))
-        if self.trainer.device.type != "cuda" or self.trainer.plan.lock_floor is not None or not self._capturable():
+        del number
+        if self.trainer.device.type == "cuda" and not self.calibrated:
+            self._calibrate()
+            self.calibrated = True
+        if self.trainer.device.type != "cuda" or not self._capturable():
             self._update()
             return
         if self.graph is None:
-            self._calibrate()
             self._capture()
         self.graph.replay()
-        del number
 
     def _capturable(self) -> bool:
-        plan, trainer = self.trainer.plan, self.trainer
-        return plan.gradient != "adjoint" or trainer.structure.hidden is not None
+        """Whether an update asks the device for nothing: no guard, no linear solve by steps, no cost by way of NumPy."""
+        plan, kind = self.trainer.plan, type(self.trainer.cost)
+        direct = plan.gradient != "adjoint" or self.trainer.structure.hidden is not None
+        on_tensors = kind.torch_force is not Cost.torch_force or kind.torch_cost is not Cost.torch_cost
+        return plan.lock_floor is None and direct and on_tensors
 
     def _calibrate(self) -> None:
         """Find out how many sweeps the first batch needs, before a number of them is recorded."""
