@@ -356,6 +356,7 @@ class TestAmongModules:
             assert not torch.equal(other(x), y)
         assert torch.equal(module(x), y)
 
+    @pytest.mark.slow
     def test_a_pickle_works_where_nothing_is_registered_yet(self, tmp_path):
         network = NETWORKS["pinned"]
         module, x = PhaseNetwork(network, dtype=DOUBLE), inputs_of(network)
@@ -382,6 +383,7 @@ class TestAmongModules:
             y = module(x)
         assert torch.equal(y, module(x))
 
+    @pytest.mark.slow
     def test_two_processes_have_the_gradient_of_one(self, tmp_path):
         from process_functions import distributed_gradient
 
