@@ -203,6 +203,14 @@ class TestRefusals:
         with pytest.raises((ValueError, TypeError), match=words):
             pg.train(_dense(), _data(), epochs=1, **options)
 
+    def test_frequencies_relative_to_their_mean(self):
+        x, y = _data(2, classes=2)
+        network = pg.layered(2, 5, 2)
+        options = {"objective": pg.NearestTarget(), "learn": "omega", "engine": "torch", "epochs": 1}
+        with pytest.raises(ValueError, match="relative to their mean"):
+            pg.train(network, (x, y), frequencies="relative", **options)
+        assert np.any(pg.train(network, (x, y), **options).network.omega != network.omega)
+
     def test_terms_that_it_cannot_do(self):
         network = _dense().replace(second_strength=0.2)
         with pytest.raises(ValueError, match="sine coupling, sine fields and frequencies"):

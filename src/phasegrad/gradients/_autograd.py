@@ -24,7 +24,7 @@ from phasegrad.gradients._exact import distances, exact_slopes
 from phasegrad.gradients._question import INPUTS, Gradient, Question, ask
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost
-from phasegrad.solvers import Shared, refuse_dense_solve
+from phasegrad.solvers import one_torch_thread, refuse_dense_solve
 
 _SAME_STATE = 1e-6
 _MAX_STEPS = 50
@@ -46,7 +46,7 @@ def autograd(
     values = {name: np.zeros((batch, question.width(name))) for name in names}
     ok = np.zeros(batch, dtype=bool)
     # On matrices this small PyTorch's threads would wait for each other most of the time.
-    with _torch_threads.hold():
+    with one_torch_thread():
         for b in question.solvable:
             gradients, ok[b] = _sample_gradient(question, int(b), names)
             for name, slope in question.collected(gradients).items():
@@ -54,23 +54,6 @@ def autograd(
     # The values are this method's own; how far off they may be, the other writing of the same formulas tells.
     exact = exact_slopes(question)
     return checked(question, question.answer(values, distances(question, values, exact), ok=ok), lambda: _ADVICE)
-
-
-class _TorchThreads(Shared):
-    """How many threads PyTorch has: a number of each thread's own, with which the last one set begins a new thread."""
-
-    def note(self) -> None:
-        self.before = _import_torch().get_num_threads()
-
-    def change(self) -> None:
-        _import_torch().set_num_threads(1)
-
-    def undo(self, last: bool) -> None:
-        del last
-        _import_torch().set_num_threads(self.before)
-
-
-_torch_threads = _TorchThreads()
 
 
 def _sample_gradient(question: Question, b: int, names: list[str]) -> tuple[dict[str, Array], bool]:

@@ -17,7 +17,7 @@ from phasegrad.solvers._flow import GradientFlow
 from phasegrad.solvers._linear import chunks, is_positive_definite
 from phasegrad.solvers._newton import InTurn, Newton, Progress
 from phasegrad.solvers._persistence import StiffFlow
-from phasegrad.solvers._process import Shared, on_one_blas_thread, one_blas_thread
+from phasegrad.solvers._process import Shared, on_one_blas_thread, one_blas_thread, one_torch_thread
 from phasegrad.solvers._products import Couplings, Products
 from phasegrad.solvers._response import Responses, respond
 from phasegrad.solvers._stability import Stability, Verdict, exceeds, is_positive_with, largest_angles, stability
@@ -50,6 +50,7 @@ __all__ = [
     "largest_angles",
     "on_one_blas_thread",
     "one_blas_thread",
+    "one_torch_thread",
     "persistent_solver",
     "refuse_dense_solve",
     "residual",

@@ -141,6 +141,34 @@ _one_blas_thread = _OneBlasThread()
 _unwarned = _Unwarned()
 
 
+class _OneTorchThread(Shared):
+    """How many threads PyTorch has: a number of each thread's own, with which the last one set begins a new thread."""
+
+    def note(self) -> None:
+        import torch
+
+        self.before = torch.get_num_threads()
+
+    def change(self) -> None:
+        import torch
+
+        torch.set_num_threads(1)
+
+    def undo(self, last: bool) -> None:
+        import torch
+
+        del last
+        torch.set_num_threads(self.before)
+
+
+_one_torch_thread = _OneTorchThread()
+
+
+def one_torch_thread() -> AbstractContextManager[None]:
+    """Hold PyTorch inside ``with one_torch_thread():`` to one thread; it must be installed."""
+    return _one_torch_thread.hold()
+
+
 def one_blas_thread() -> AbstractContextManager[None]:
     """Hold the linear algebra inside ``with one_blas_thread():`` to one thread."""
     return _one_blas_thread.hold()

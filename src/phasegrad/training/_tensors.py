@@ -36,6 +36,8 @@ class TorchEngine:
         plan = problem.plan
         if plan.warm_start != "none" or plan.accept is not None:
             return "The torch engine settles every sample from phase zero and takes stable states alone."
+        if plan.frequencies == "relative" and "omega" in plan.rates and problem.networks[0].pinned:
+            return "The torch engine descends along frequencies as they are, not relative to their mean."
         if plan.gradient == "finite_difference":
             return "The torch engine has no gradient by finite differences."
         if type(plan.optimizer) not in (Adam, Momentum):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from torch import Tensor
 
 from phasegrad._validation import Array, BoolArray, FloatArray
 from phasegrad.objectives import ClassObjective, Cost
-from phasegrad.solvers import Verdict
+from phasegrad.solvers import Verdict, one_torch_thread
 from phasegrad.tensors import (
     Batch,
     Contrast,
@@ -47,6 +47,8 @@ from phasegrad.training._samples import Samples
 
 _SCORED_AT_ONCE, _SCORED_SWEEPS = 4096, 160
 _HALVINGS = 6
+# Multiplications in one product of matrices from which a second thread pays.
+_THREADED = 5e6
 #: Sweeps to begin with: of free and nudged states; and of Newton's steps where a group is eliminated.
 _SWEEPS, _NUDGED, _SWEEPS_BEFORE, _STEPS, _NUDGED_STEPS = 8, 4, 4, 2, 3
 _MOST_SWEEPS, _ROUNDS = 96, 12
@@ -76,12 +78,11 @@ class Trainer:
         newton = hidden and self.device.type == "cpu"
         self.sweeps, self.nudged = (_SWEEPS_BEFORE, _NUDGED_STEPS) if newton else (_SWEEPS, _NUDGED)
         self.steps = _STEPS if newton else 0
-        self.active = True
         self.graph: Any = None
 
     def train(self, orders: Array, factors: FloatArray, stream: np.random.Generator) -> Tallies:
         """Train for one epoch per row of ``orders`` (epochs, n)."""
-        with products(coarse=self.coarse), self._fitting():
+        with products(coarse=self.coarse), self._fitting(), self._threads():
             every = zip(orders, factors, strict=True)
             sums = [self._epoch(order.astype(np.int64), float(factor), stream) for order, factor in every]
         return Tallies(*(np.array(column)[None] for column in zip(*sums, strict=True)))
@@ -89,7 +90,7 @@ class Trainer:
     def score(self, part: str) -> Tallies:
         """Return the sums over a part, (1, 1)."""
         samples = self.parts[part]
-        with products(coarse=False):
+        with products(coarse=False), self._threads():
             total = self._scored(samples, self._look())
         return Tallies(*(np.array(each).reshape(1, 1) for each in total))
 
@@ -110,6 +111,11 @@ class Trainer:
         """Say in words which batch would fit where the plan's does not."""
         size = min(self.plan.batch_size, self.parts["train"].count)
         return fitting(self.structure, size, self.dtype.itemsize, 2, self.device)
+
+    def _threads(self) -> AbstractContextManager[None]:
+        """On so little work the threads of a CPU would wait for each other most of the time."""
+        small = self.plan.batch_size * self.network.coupling.size < _THREADED
+        return one_torch_thread() if small and self.device.type == "cpu" else nullcontext()
 
     def _look(self) -> Weights:
         """Return the parameters as they are, and set what counts as zero by them."""
@@ -264,7 +270,7 @@ class Step:
         self.graph.replay()
 
     def _capturable(self) -> bool:
-        """Whether an update asks the device for nothing: no guard, no linear solve by steps, no cost by way of NumPy."""
+        """Whether an update asks the device for nothing: no guard, no solve by steps, no cost by way of NumPy."""
         plan, kind = self.trainer.plan, type(self.trainer.cost)
         direct = plan.gradient != "adjoint" or self.trainer.structure.hidden is not None
         on_tensors = kind.torch_force is not Cost.torch_force or kind.torch_cost is not Cost.torch_cost
