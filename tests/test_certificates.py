@@ -75,7 +75,7 @@ def check_claims(indices: range) -> dict[pg.Status, int]:
     return counts
 
 
-@pytest.mark.parametrize("first", range(0, 100, 50))
+@pytest.mark.parametrize("first", [0, pytest.param(50, marks=pytest.mark.slow)])
 def test_100_random_networks_keep_what_they_claim(first):
     """Fifty at a time, so that they can run side by side."""
     counts = check_claims(range(first, first + 50))

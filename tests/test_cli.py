@@ -298,7 +298,7 @@ class TestTrain:
         assert result.returncode == 2
         assert message in " ".join(result.stderr.split())
 
-    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
     def test_ctrl_c_keeps_and_says_what_was_trained(self, tmp_path, number):
         # From here on the kernel is compiled, as wide as so many seeds make it.
         assert run("train", "vowels", "--seeds", "0:64", "--epochs", "1").returncode == 0
@@ -379,6 +379,7 @@ class TestReproduce:
         assert (out / "results.json").read_bytes() == results
         assert opened.read_text().strip() == (out / "index.html").as_uri()
 
+    @pytest.mark.slow
     def test_a_folder_of_another_run_is_kept_unless_fresh(self, tmp_path):
         assert run(*self.words, "--out", str(tmp_path)).returncode == 0
         other = run("reproduce", "finite-beta", "--seeds", "1", "--out", str(tmp_path))
@@ -526,6 +527,7 @@ class TestBench:
         assert bench()[0]["reproduce"]["plain_updates"] is None
 
 
+@pytest.mark.slow
 def test_the_sparse_benchmark_reports_every_family(tmp_path, monkeypatch):
     from phasegrad.benchmarks import _sparse as sparse
     from phasegrad.report import draw_growth

@@ -111,7 +111,7 @@ class TestResults:
 
 
 class TestStopping:
-    @pytest.mark.parametrize("workers", [1, 2])
+    @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
     def test_killed_at_random_moments_nothing_finished_is_computed_again(self, tmp_path, workers):
         stream = random.Random(workers)
         folder, log, whole = tmp_path / "out", tmp_path / "log", tmp_path / "whole"
