@@ -15,6 +15,7 @@ import pytest
 
 import phasegrad as pg
 from phasegrad.datasets import images
+from phasegrad.runs import read_samples
 from phasegrad.studies import ON_REQUEST, STUDIES, Verdict, choose, images_study
 from phasegrad.studies.images import (
     EXPERIMENTS,
@@ -529,3 +530,12 @@ def test_reproduce_computes_the_runs_as_pieces(here, tmp_path, monkeypatch, meas
     found = json.loads((tmp_path / "out" / "results.json").read_text())["studies"]["images"]
     assert found["data"]["mnist-mlp_0"]["epochs"] == 1
     assert found["claims"][0]["verdict"] == "not reproduced"
+
+
+def test_a_file_without_the_pixels_is_told_in_a_sentence(tmp_path):
+    file = tmp_path / "samples.csv"
+    file.write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match="no column 'p0_0'") as found:
+        read_samples(file, [f"p{row}_{column}" for row in range(28) for column in range(28)])
+    assert len(str(found.value)) < 600
+    assert str(found.value).endswith("...; the file has a, b.")

@@ -366,11 +366,10 @@ def _places(place: str, line: int, header: list[str], features: Sequence[str]) -
     """Return where the features are among the columns."""
     missing = [name for name in features if name not in header]
     if missing:
-        listed = printable(", ".join(name for name in header if name.strip()))
-        found = listed[:_LONGEST_LIST] + (" ..." if len(listed) > _LONGEST_LIST else "")
+        needed = _listed(features)
+        found = _listed([name for name in header if name.strip()])
         raise ValueError(
-            f"{place} has no column {missing[0]!r}. The model needs {printable(', '.join(features))}; the file has "
-            f"{found or 'no columns'}."
+            f"{place} has no column {missing[0]!r}. The model needs {needed}; the file has {found or 'no columns'}."
         )
     twice = [name for name, times in Counter(header).items() if name and times > 1]
     if twice:
@@ -378,6 +377,12 @@ def _places(place: str, line: int, header: list[str], features: Sequence[str]) -
             f"{place}, line {line} names the column {twice[0]!r:.80} twice. Every column needs a name of its own."
         )
     return [header.index(name) for name in features]
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names in a row, the first of them where there are many."""
+    listed = printable(", ".join(names))
+    return listed[:_LONGEST_LIST] + (" ..." if len(listed) > _LONGEST_LIST else "")
 
 
 def _number(words: str, text: str) -> float:
