@@ -69,8 +69,8 @@ class Plan:
         Share of every coupling that is lost per update, times the learning rate; decoupled from the optimiser (AdamW).
     balance : bool
         Whether couplings between layers that move are kept summing to zero into every oscillator, or channel. At rest
-        all of a layer point the same way and pull as one; without their sum no oscillator loses its field, and
-        deep networks keep settling while they learn. For networks of `layers`.
+        all of a layer point the same way and pull as one, along the next layer's field or against it; without their
+        sum deep networks settle faster while they learn. For networks of `layers`.
     fan_in : float or None
         Couplings into an oscillator with more couplings than this learn more slowly: the rate times ``fan_in`` over
         their number. None lets all learn alike.
