@@ -133,11 +133,11 @@ def test_ctrl_c_in_the_middle_of_an_epoch_keeps_the_last_whole_one(monkeypatch):
 
     played, calls = _torch.Step.play, []
 
-    def play(self, number, noise):
-        calls.append(number)
+    def play(self, noise):
+        calls.append(noise)
         if len(calls) == 6:
             raise KeyboardInterrupt
-        played(self, number, noise)
+        played(self, noise)
 
     monkeypatch.setattr(_torch.Step, "play", play)
     with pytest.warns(TrainingWarning, match="epoch 1 of 5"):
@@ -210,6 +210,14 @@ class TestRefusals:
         with pytest.raises(ValueError, match="relative to their mean"):
             pg.train(network, (x, y), frequencies="relative", **options)
         assert np.any(pg.train(network, (x, y), **options).network.omega != network.omega)
+
+    def test_a_cost_of_other_nodes(self):
+        class First(pg.NearestTarget):
+            def nodes(self, network):
+                return network.outputs[::-1]
+
+        with pytest.raises(ValueError, match="the outputs of a network, and nothing else"):
+            pg.train(_dense(), _data(), epochs=1, engine="torch", objective=First())
 
     def test_terms_that_it_cannot_do(self):
         network = _dense().replace(second_strength=0.2)

@@ -1,18 +1,16 @@
 """Batches of layered phase networks as PyTorch tensors; the one room, beside `torch`, that needs PyTorch."""
 
-from phasegrad.tensors._algebra import Schur, applied, conjugate
-from phasegrad.tensors._batches import Batch, Weights
-from phasegrad.tensors._certificates import laplacians, verdicts
+from phasegrad.tensors._algebra import Schur, conjugate
+from phasegrad.tensors._batches import Batch, Weights, gathered, kept, scattered
+from phasegrad.tensors._certificates import laplacians, standing, verdicts
 from phasegrad.tensors._links import States
 from phasegrad.tensors._memory import bytes_per_sample, fitting, samples_that_fit
 from phasegrad.tensors._settling import (
     Pull,
     Settled,
     Shifts,
-    gathered,
     nudge_steps,
     nudge_sweeps,
-    scattered,
     settle,
     sweeps_and_steps,
 )
@@ -29,11 +27,11 @@ __all__ = [
     "States",
     "Structure",
     "Weights",
-    "applied",
     "bytes_per_sample",
     "conjugate",
     "fitting",
     "gathered",
+    "kept",
     "laplacians",
     "nudge_steps",
     "nudge_sweeps",
@@ -41,6 +39,7 @@ __all__ = [
     "samples_that_fit",
     "scattered",
     "settle",
+    "standing",
     "sweeps_and_steps",
     "verdicts",
 ]

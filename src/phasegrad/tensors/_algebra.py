@@ -36,37 +36,38 @@ def applied(batch: Batch, states: Sequence[Tensor], stiffness: Sequence[Tensor],
     return product
 
 
+def complement(batch: Batch, states: Sequence[Tensor], stiffness: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    """Return the Schur complement of every sample as its stiffness (B, m), and what is taken off that, (B, m, m)."""
+    assert batch.structure.hidden is not None
+    large, few = batch.structure.hidden
+    matrix, inverse = _between(batch, large, few), 1 / stiffness[large].flatten(1)
+    (cos, sin), (x, y) = states[large].flatten(2), states[few].flatten(2)
+    pairs = (matrix[:, :, None] * matrix[:, None, :]).flatten(1)
+    sums = torch.stack((cos * cos * inverse, cos * sin * inverse, sin * sin * inverse)).flatten(0, 1) @ pairs
+    sums = sums.unflatten(1, (matrix.shape[1],) * 2).unflatten(0, (3, -1))
+    mixed = x[:, :, None] * y[:, None, :]
+    taken = (x[:, :, None] * x[:, None, :]) * sums[0] + (mixed + mixed.mT) * sums[1]
+    return stiffness[few].flatten(1), taken + (y[:, :, None] * y[:, None, :]) * sums[2]
+
+
 class Schur:
-    """The Laplacian of a batch with its larger group eliminated.
+    """The Laplacian of a batch with its larger group eliminated, ready to solve.
 
     Attributes
     ----------
     failed : tensor of bool, shape (B,)
-        Where the Laplacian is not positive definite; solves mean nothing there.
+        Where no solve was found to hold: the Laplacian is not positive definite there, or on CUDA nearly so.
     """
 
-    def __init__(
-        self, batch: Batch, states: Sequence[Tensor], stiffness: Sequence[Tensor], lowered: float = 0.0
-    ) -> None:
+    def __init__(self, batch: Batch, states: Sequence[Tensor], stiffness: Sequence[Tensor]) -> None:
         assert batch.structure.hidden is not None
         self.large, self.few = batch.structure.hidden
-        self.batch = batch
         self.states = [states[self.large].flatten(2), states[self.few].flatten(2)]
-        self.stiff = stiffness[self.large].flatten(1)
-        matrix = _between(batch, self.large, self.few)
-        self.matrix = matrix
-        inverse = 1 / self.stiff
-        (cos, sin), (x, y) = self.states
-        self.inverse = inverse
-        pairs = (matrix[:, :, None] * matrix[:, None, :]).flatten(1)
-        sums = torch.stack((cos * cos * inverse, cos * sin * inverse, sin * sin * inverse)).flatten(0, 1) @ pairs
-        sums = sums.unflatten(1, (matrix.shape[1],) * 2).unflatten(0, (3, -1))
-        mixed = x[:, :, None] * y[:, None, :]
-        taken = (x[:, :, None] * x[:, None, :]) * sums[0] + (mixed + mixed.mT) * sums[1]
-        taken = taken + (y[:, :, None] * y[:, None, :]) * sums[2]
-        diagonal = stiffness[self.few].flatten(1) * (1 - lowered)
+        self.matrix = _between(batch, self.large, self.few)
+        self.inverse = 1 / stiffness[self.large].flatten(1)
+        diagonal, taken = complement(batch, states, stiffness)
         self.complement, found = _inverted(torch.diag_embed(diagonal) - taken, diagonal)
-        self.failed = ~found | (self.stiff.amin(1) <= 0)
+        self.failed = ~found | (stiffness[self.large].flatten(1).amin(1) <= 0)
 
     def solve(self, right: Sequence[Tensor]) -> Parts:
         """Return M^-1 of a right-hand side over the groups that move; rows may repeat the samples several times."""
@@ -86,11 +87,11 @@ class Schur:
 
 
 def _inverted(matrix: Tensor, diagonal: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the inverses of small symmetric matrices (B, m, m), and which are positive definite, (B,).
+    """Return the inverses of small symmetric matrices (B, m, m), and where they hold, (B,): of positive definite ones.
 
     On a CPU by Cholesky's factors. Their solves cannot be recorded in a CUDA graph; there the inverse X is iterated, X
-    (2 - S X), from that of the diagonal D. S is D minus a positive semidefinite matrix, so that this converges if and
-    only if S is positive definite.
+    (2 - S X), from that of the diagonal D. S is D minus a positive semidefinite matrix, so that this converges only if
+    S is positive definite, and within a few steps unless it is nearly singular.
     """
     if matrix.device.type == "cpu":
         factor, info = torch.linalg.cholesky_ex(matrix)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from phasegrad.tensors._links import Coupled, States, weight_of
-from phasegrad.tensors._structure import Structure
+from phasegrad.tensors._structure import Places, Structure
 
 # Units in the last place of the largest pull on an oscillator that its force may be off by.
 _ROUNDING = 8.0
@@ -189,6 +189,36 @@ def _held(structure: Structure, inputs: Tensor) -> Tensor:
         return torch.stack((torch.cos(phases), torch.sin(phases))).unflatten(2, shape)
     none = inputs.new_zeros(inputs.shape[0], *shape)
     return torch.stack((none + 1, none))
+
+
+def gathered(where: Places, states: Sequence[Tensor]) -> Tensor:
+    """Return the states (2, B, M) of oscillators given as places in groups."""
+    parts = [places.take(states[group].flatten(2)) for group, places in where]
+    return parts[0] if len(parts) == 1 else torch.cat(parts, dim=2)
+
+
+def scattered(where: Places, values: Tensor, group: int, like: Tensor) -> Tensor:
+    """Return values (B, M) of such oscillators in the places that one group has for them, (B, ...), zero elsewhere."""
+    flat, done = torch.zeros_like(like).flatten(1), 0
+    for k, places in where:
+        mine, done = values[:, done : done + places.size], done + places.size
+        if k == group and places.run == slice(0, flat.shape[1]):
+            return mine.reshape(like.shape)
+        if k == group:
+            flat = flat.index_copy(1, places.on(flat.device), mine)
+    return flat.reshape(like.shape)
+
+
+def kept(found: Tensor, parts: Sequence[Tensor], axis: int) -> States:
+    """Return parts (..., B, ...) of the groups that move, zero for samples that are not found, whatever these hold."""
+    if found.device.type == "cpu" and bool(found.all()):
+        return list(parts)
+    whole = [parts[0]]
+    for part in parts[1:]:
+        shape = [1] * part.dim()
+        shape[axis] = -1
+        whole.append(torch.where(found.reshape(shape), part, 0.0))
+    return whole
 
 
 def _frequencies(weights: Weights, inputs: Tensor) -> list[Tensor | None]:

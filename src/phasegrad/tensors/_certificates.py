@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from phasegrad.solvers import Verdict
-from phasegrad.tensors._algebra import Schur
+from phasegrad.tensors._algebra import Schur, applied, complement
 from phasegrad.tensors._batches import Batch
 from phasegrad.tensors._settling import Settled
 
@@ -39,9 +39,7 @@ def verdicts(batch: Batch, settled: Settled, floor: float = 0.0) -> Tensor:
     stiffness = [stiffness[0]] + [each - floor for each in stiffness[1:]]
     least = torch.stack([each.reshape(batch.size, -1).amin(1) for each in stiffness[1:] if each.numel()]).amin(0)
     if batch.structure.hidden is not None:
-        rounding = 64 * torch.finfo(least.dtype).eps * batch.structure.groups[batch.structure.hidden[0]].size ** 0.5
-        proved = ~Schur(batch, states, stiffness, rounding).failed
-        refuted = Schur(batch, states, stiffness, -rounding).failed
+        proved, refuted = _eliminated(batch, states, stiffness)
     elif sum(group.size for group in batch.structure.groups[1:]) <= _DENSE:
         proved, refuted = _factored(batch, states, stiffness)
     else:
@@ -50,6 +48,26 @@ def verdicts(batch: Batch, settled: Settled, floor: float = 0.0) -> Tensor:
     answer[proved & (least > 0)] = int(Verdict.STABLE)
     answer[refuted | (least <= 0)] = int(Verdict.UNSTABLE)
     return answer
+
+
+def standing(batch: Batch, settled: Settled, schur: Schur | None = None) -> Tensor:
+    """Return where no oscillator stands where it would fall alone, (B,); given a factor, nor all of them together."""
+    if schur is not None:
+        return ~schur.failed
+    stiffness = batch.stiffness(settled.states, settled.fields)[1:]
+    return torch.stack([each.reshape(batch.size, -1).amin(1) > 0 for each in stiffness]).all(0)
+
+
+def _eliminated(batch: Batch, states: Sequence[Tensor], stiffness: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    """Return where Cholesky's factor of the Schur complement proves stability, and where it refutes it."""
+    assert batch.structure.hidden is not None
+    diagonal, taken = complement(batch, states, stiffness)
+    rounding = 64 * torch.finfo(taken.dtype).eps * batch.structure.groups[batch.structure.hidden[0]].size ** 0.5
+    lower, higher = (
+        torch.linalg.cholesky_ex(torch.diag_embed(diagonal * factor) - taken)[1] == 0
+        for factor in (1 - rounding, 1 + rounding)
+    )
+    return lower, ~higher
 
 
 def laplacians(batch: Batch, states: Sequence[Tensor], stiffness: Sequence[Tensor]) -> Tensor:
@@ -62,10 +80,8 @@ def laplacians(batch: Batch, states: Sequence[Tensor], stiffness: Sequence[Tenso
         for column in range(sizes[k - 1]):
             unit = [torch.zeros_like(each) for each in stiffness]
             unit[k].reshape(batch.size, -1)[:, column] = 1.0
-            moved = [states[0]] + [states[j] * unit[j] for j in batch.structure.moving]
-            for j in batch.structure.moving:
-                entry = stiffness[j] * unit[j] - (states[j] * batch.field_on(j, moved, None)).sum(0)
-                matrix[:, starts[j - 1] : starts[j], starts[k - 1] + column] = entry.reshape(batch.size, -1)
+            product = applied(batch, states, stiffness, unit)[1:]
+            matrix[:, :, starts[k - 1] + column] = torch.cat([each.reshape(batch.size, -1) for each in product], dim=1)
     return matrix
 
 

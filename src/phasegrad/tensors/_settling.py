@@ -16,9 +16,8 @@ import torch
 from torch import Tensor
 
 from phasegrad.tensors._algebra import Schur, conjugate
-from phasegrad.tensors._batches import Batch, aligned, crossed, largest, turned
+from phasegrad.tensors._batches import Batch, aligned, crossed, gathered, largest, scattered, turned
 from phasegrad.tensors._links import States
-from phasegrad.tensors._structure import Places
 
 #: The pull of nudges: the torque (times B, M) on outputs in states (2, times B, M), one nudge after the other.
 Pull = Callable[[Tensor], Tensor]
@@ -180,24 +179,6 @@ class _Repeated:
     def residual(self, shifts: Sequence[Tensor], pull: Pull) -> Tensor:
         """Return the largest force of every sample."""
         return largest(self.forces(shifts, pull)[1:], self.batch.size * self.times)
-
-
-def gathered(where: Places, states: Sequence[Tensor]) -> Tensor:
-    """Return the states (2, B, M) of oscillators given as places in groups."""
-    parts = [places.take(states[group].flatten(2)) for group, places in where]
-    return parts[0] if len(parts) == 1 else torch.cat(parts, dim=2)
-
-
-def scattered(where: Places, values: Tensor, group: int, like: Tensor) -> Tensor:
-    """Return values (B, M) of such oscillators in the places that one group has for them, (B, ...), zero elsewhere."""
-    flat, done = torch.zeros_like(like).flatten(1), 0
-    for k, places in where:
-        mine, done = values[:, done : done + places.size], done + places.size
-        if k == group and places.run == slice(0, flat.shape[1]):
-            return mine.reshape(like.shape)
-        if k == group:
-            flat = flat.index_copy(1, places.on(flat.device), mine)
-    return flat.reshape(like.shape)
 
 
 def _repeated(batch: Batch, free: Settled, times: int) -> _Repeated:

@@ -16,8 +16,10 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch import Tensor
 
-from phasegrad.tensors._batches import Batch, crossed
+from phasegrad.tensors._algebra import Schur, conjugate
+from phasegrad.tensors._batches import Batch, crossed, kept, scattered
 from phasegrad.tensors._links import States, collect
+from phasegrad.tensors._settling import Settled
 from phasegrad.tensors._structure import Index
 
 
@@ -59,6 +61,28 @@ class Contrast:
         rates = [torch.zeros_like(states[0])]
         rates += [torch.stack((-states[k][1] * turns[k], states[k][0] * turns[k])) for k in moving]
         return cls(batch, list(states), rates, turns)
+
+    @classmethod
+    def exact(cls, batch: Batch, free: Settled, slope: Tensor) -> tuple[Contrast, Tensor]:
+        """Return the contrast along the exact response to a slope by the outputs, (B, M), and where it was found."""
+        structure, states = batch.structure, free.states
+        stiffness = batch.stiffness(states, free.fields)
+        right = [batch.held.new_zeros(())]
+        right += [scattered(structure.outputs, slope, k, states[k][0]) for k in structure.moving]
+        if structure.hidden is not None:
+            schur = Schur(batch, states, stiffness)
+            response, found = schur.solve(right), ~schur.failed
+        else:
+            response, found = conjugate(batch, states, stiffness, right)
+        return cls.along(batch, states, kept(found, response, 0)), found
+
+    @classmethod
+    def nudged(cls, batch: Batch, free: Settled, shifts: States, found: Tensor, beta: float) -> Contrast:
+        """Return that of states shifted by a nudge of beta, or by one of beta and then one of -beta, where found."""
+        times = shifts[-1].shape[1] // batch.size
+        sides = list(zip(*(each.chunk(times, dim=1) for each in shifts), strict=True))
+        plus, *minus = [kept(found, side, 1) for side in sides]
+        return cls.between(batch, free.states, plus, minus[0] if minus else None, beta * times)
 
     def slopes(self, names: Iterable[str], share: Tensor) -> dict[str, Tensor]:
         """Return the gradient by every parameter named, each sample counted by its share (B,)."""

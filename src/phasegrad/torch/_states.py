@@ -22,12 +22,11 @@ from phasegrad.tensors import (
     States,
     Structure,
     Weights,
-    conjugate,
     gathered,
     nudge_steps,
     nudge_sweeps,
-    scattered,
     settle,
+    standing,
     sweeps_and_steps,
 )
 
@@ -60,7 +59,7 @@ def free_states(
     limits = limit_of(batch.weights, tolerance).expand(batch.size)
     if structure.hidden is None:
         reached = settle(batch, limits, most=most)
-        return Free(batch, reached, (reached.residual <= limits) & _stand(batch, reached))
+        return Free(batch, reached, (reached.residual <= limits) & standing(batch, reached))
     # A fixed number of unguarded steps is enough for most samples; the others begin anew, step by step.
     reached, schur = sweeps_and_steps(batch, _SWEEPS, _STEPS[inputs.dtype])
     assert schur is not None
@@ -70,7 +69,8 @@ def free_states(
     rows = (~settled).nonzero()[:, 0]
     part = batch.take(rows)
     again = settle(part, limits[rows], most=most)
-    settled = settled.index_copy(0, rows, (again.residual <= limits[rows]) & _stand(part, again))
+    factor = Schur(part, again.states, part.stiffness(again.states, again.fields))
+    settled = settled.index_copy(0, rows, (again.residual <= limits[rows]) & standing(part, again, factor))
     states, fields = (
         [before[0]] + [first.index_copy(1, rows, second) for first, second in zip(before[1:], after[1:], strict=True)]
         for before, after in ((reached.states, again.states), (reached.fields, again.fields))
@@ -130,9 +130,10 @@ class Around:
         slope = torch.where(self.settled[:, None], slope, 0.0)
         scale = slope.abs().amax(1)
         unit = slope / scale.clamp_min(torch.finfo(scale.dtype).tiny)[:, None]
-        contrast, found = self._response(unit) if gradient == "implicit" else self._nudged(
-            unit, SIGNS[gradient], beta, tolerance
-        )  # fmt: skip
+        if gradient == "implicit":
+            contrast, found = Contrast.exact(self.batch, self.free, unit)
+        else:
+            contrast, found = self._nudged(unit, SIGNS[gradient], beta, tolerance)
         used = found & self.settled
         share = torch.where(used, scale, 0.0)
         answer = contrast.slopes([name for name in names if name != "inputs"], share)
@@ -146,29 +147,13 @@ class Around:
             answer["inputs"] = contrast.by_inputs() * share[:, None]
         return answer, int((self.settled & ~found).sum())
 
-    def _response(self, unit: Tensor) -> tuple[Contrast, Tensor]:
-        """Return the contrast along the exact response to a slope, and where it was found."""
-        batch, states = self.batch, self.free.states
-        stiffness = batch.stiffness(states, self.free.fields)
-        right = [batch.held.new_zeros(())]
-        outputs = batch.structure.outputs
-        right += [scattered(outputs, unit, k, states[k][0]) for k in batch.structure.moving]
-        if batch.structure.hidden is not None:
-            schur = Schur(batch, states, stiffness)
-            response, found = schur.solve(right), ~schur.failed
-        else:
-            response, found = conjugate(batch, states, stiffness, right)
-        return Contrast.along(batch, states, _kept(response, found, 0)), found
-
     def _nudged(self, unit: Tensor, signs: Sequence[float], beta: float, tolerance: float) -> tuple[Contrast, Tensor]:
         """Return the contrast of states under the torques -beta and, if centred, beta times a slope."""
         batch, free = self.batch, self.free
         limit = limit_of(batch.weights, tolerance)
         shifts = self._shifts(_Torque(torch.cat([-sign * beta * unit for sign in signs])), len(signs), limit)
         found = (shifts.residual <= limit).reshape(len(signs), -1).all(0)
-        parts = list(zip(*(each.chunk(len(signs), dim=1) for each in shifts.shifts), strict=True))
-        plus, *minus = [_kept(list(part), found, 1) for part in parts]
-        return Contrast.between(batch, free.states, plus, minus[0] if minus else None, beta * len(signs)), found
+        return Contrast.nudged(batch, free, shifts.shifts, found, beta), found
 
     def _shifts(self, pull: Pull, times: int, limit: Tensor) -> Shifts:
         """Return how states shift, by more and more steps and sweeps until all samples have settled again."""
@@ -201,26 +186,6 @@ class _Torque:
 def _weights(structure: Structure, parameters: Mapping[str, Tensor]) -> Weights:
     turning = not structure.clamped or bool(parameters["omega"].any())
     return Weights(structure, parameters, turning=turning)
-
-
-def _stand(batch: Batch, reached: Settled) -> Tensor:
-    """Return where no oscillator stands where it would fall; where a group can be eliminated, nor all together."""
-    stiffness = batch.stiffness(reached.states, reached.fields)
-    if batch.structure.hidden is not None:
-        return ~Schur(batch, reached.states, stiffness).failed
-    return torch.stack([each.reshape(batch.size, -1).amin(1) > 0 for each in stiffness[1:]]).all(0)
-
-
-def _kept(parts: States, found: Tensor, axis: int) -> States:
-    """Return parts (..., B, ...) of the groups that move, zero for samples that nothing was found for."""
-    if bool(found.all()):
-        return parts
-    kept = [parts[0]]
-    for part in parts[1:]:
-        shape = [1] * part.dim()
-        shape[axis] = -1
-        kept.append(torch.where(found.reshape(shape), part, 0.0))
-    return kept
 
 
 def outputs_of(structure: Structure, states: Sequence[Tensor], settled: Tensor) -> Tensor:

@@ -40,6 +40,8 @@ class TorchEngine:
             return "The torch engine descends along frequencies as they are, not relative to their mean."
         if plan.gradient == "finite_difference":
             return "The torch engine has no gradient by finite differences."
+        if tuple(plan.objective.nodes(problem.networks[0])) != problem.networks[0].outputs:
+            return "The torch engine nudges the outputs of a network, and nothing else."
         if type(plan.optimizer) not in (Adam, Momentum):
             return f"The torch engine knows the optimisers Adam and Momentum, not {plan.optimizer!r}."
         return refuses(problem.networks[0])

@@ -30,14 +30,14 @@ from phasegrad.tensors import (
     Settled,
     Structure,
     Weights,
-    conjugate,
     fitting,
     gathered,
+    kept,
     nudge_steps,
     nudge_sweeps,
     samples_that_fit,
-    scattered,
     settle,
+    standing,
     sweeps_and_steps,
     verdicts,
 )
@@ -142,11 +142,11 @@ class Trainer:
         self._look()
         step = self._step(width)
         step.begin(table, there, factor, draws)
-        for k, chunk in enumerate(chunks):
+        for chunk in chunks:
             noise = None
             if plan.input_noise:
                 noise = plan.input_noise * stream.standard_normal((chunk.size, part.inputs.shape[1]))
-            step.play(k, noise)
+            step.play(noise)
         return self._count(step, table[there], there)
 
     def _step(self, width: int) -> Step:
@@ -254,11 +254,10 @@ class Step:
         if self.draws is not None:
             self.draws.copy_(torch.as_tensor(draws))
 
-    def play(self, number: int, noise: Array | None) -> None:
+    def play(self, noise: Array | None) -> None:
         """Take the update of one batch."""
         if noise is not None:
             self.noise[: len(noise)].copy_(torch.as_tensor(noise))
-        del number
         if self.trainer.device.type == "cuda" and not self.calibrated:
             self._calibrate()
             self.calibrated = True
@@ -344,12 +343,8 @@ class Step:
             if schur is not None:
                 schur = Schur(batch, free.states, batch.stiffness(free.states, free.fields))
         rests = free.residual <= trainer.rests
-        free = free._replace(states=[free.states[0], *(_kept(rests, each) for each in free.states[1:])])
-        if schur is not None:
-            stands = ~schur.failed
-        else:
-            stiffness = batch.stiffness(free.states, free.fields)[1:]
-            stands = torch.stack([each.reshape(batch.size, -1).amin(1) > 0 for each in stiffness]).all(0)
+        free = free._replace(states=kept(rests, free.states, 1))
+        stands = standing(batch, free, schur)
         return free, schur, rests & stands, rests & ~stands
 
     def _contrast(
@@ -358,7 +353,8 @@ class Step:
         """Return what the gradient is read off, and where it was found."""
         trainer, plan = self.trainer, self.trainer.plan
         if plan.gradient == "adjoint":
-            return self._response(batch, free, schur, goals)
+            slope = -_Pull(trainer.cost, goals, 1.0)(gathered(trainer.structure.outputs, free.states))
+            return Contrast.exact(batch, free, slope)
         signs = (1.0, -1.0) if plan.gradient == "centred" else (1.0,)
         times, betas = len(signs), torch.cat([torch.full_like(goals[:, :1], sign * plan.beta) for sign in signs])
         pull = _Pull(trainer.cost, torch.cat([goals] * times), betas)
@@ -368,35 +364,18 @@ class Step:
             nudged = nudge_sweeps(batch, free, pull, times, trainer.nudged)
         if trainer.device.type == "cpu":
             most = trainer.nudged
-            while not bool((nudged.residual.reshape(len(signs), -1)[:, settled] <= trainer.rests).all()) and most < 256:
+            while not bool((nudged.residual.reshape(times, -1)[:, settled] <= trainer.rests).all()) and most < 256:
                 most *= 2
                 nudged = nudge_sweeps(batch, free, pull, times, most)
         # A gradient needs the shift to a thousandth, and no more than rounding allows.
         enough = (_ENOUGH * plan.beta * self._strength(free, goals)).maximum(trainer.rests)
-        found = (nudged.residual.reshape(len(signs), -1) <= enough).all(0)
-        sure = torch.cat([found] * len(signs))
-        shifts = [nudged.shifts[0], *(_kept(sure, each) for each in nudged.shifts[1:])]
-        parts = list(zip(*(each.chunk(len(signs), dim=1) for each in shifts), strict=True))
-        minus = list(parts[1]) if len(parts) == 2 else None
-        span = plan.beta * len(signs)
-        return Contrast.between(batch, free.states, list(parts[0]), minus, span), found
+        found = (nudged.residual.reshape(times, -1) <= enough).all(0)
+        return Contrast.nudged(batch, free, nudged.shifts, found, plan.beta), found
 
     def _strength(self, free: Settled, goals: Tensor) -> Tensor:
         """Return the largest force of the cost on an output, (B,)."""
         states = gathered(self.trainer.structure.outputs, free.states)
         return _Pull(self.trainer.cost, goals, 1.0)(states).abs().amax(1)
-
-    def _response(self, batch: Batch, free: Settled, schur: Schur | None, goals: Tensor) -> tuple[Contrast, Tensor]:
-        outputs = self.trainer.structure.outputs
-        slope = -_Pull(self.trainer.cost, goals, 1.0)(gathered(outputs, free.states))
-        right = [batch.held.new_zeros(())]
-        right += [scattered(outputs, slope, k, free.states[k][0]) for k in batch.structure.moving]
-        stiffness = batch.stiffness(free.states, free.fields)
-        if schur is not None:
-            schur = Schur(batch, free.states, stiffness)
-            return Contrast.along(batch, free.states, schur.solve(right)), ~schur.failed
-        response, found = conjugate(batch, free.states, stiffness, right)
-        return Contrast.along(batch, free.states, response), found
 
     def _guarded(self, inputs: Tensor, free: Settled, settled: Tensor, moves: Tensor) -> None:
         """Take the step, halved until every sample that was locked stays so."""
@@ -451,11 +430,6 @@ class _Pull:
 def _tensor(values: Array, dtype: torch.dtype, device: torch.device) -> Tensor:
     """Return an array, which may be read-only, as a tensor of its own."""
     return torch.tensor(np.ascontiguousarray(values), dtype=dtype, device=device)
-
-
-def _kept(rows: Tensor, states: Tensor) -> Tensor:
-    """Return states with zeros in place of those of other samples, which may not be numbers."""
-    return torch.where(rows.reshape(1, -1, *(1,) * (states.dim() - 2)), states, 0.0)
 
 
 def _phases(states: Tensor) -> Tensor:

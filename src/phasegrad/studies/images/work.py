@@ -167,10 +167,8 @@ def gradient_cosines(
         Contrast,
         Structure,
         Weights,
-        conjugate,
         gathered,
         nudge_sweeps,
-        scattered,
         settle,
     )
 
@@ -189,13 +187,9 @@ def gradient_cosines(
     free = settle(batch, torch.full((batch.size,), _TOLERANCE, dtype=torch.float64, device=device))
     signs = torch.cat([torch.full_like(goals[:, :1], beta), torch.full_like(goals[:, :1], -beta)])
     nudged = nudge_sweeps(batch, free, lambda states: pull(states, signs, 2), 2, _SWEEPS)
-    plus, minus = zip(*(each.chunk(2, dim=1) for each in nudged.shifts), strict=True)
-    centred = Contrast.between(batch, free.states, list(plus), list(minus), 2 * beta)
-    slope = -pull(gathered(structure.outputs, free.states))
-    right = [batch.held.new_zeros(())]
-    right += [scattered(structure.outputs, slope, k, free.states[k][0]) for k in structure.moving]
-    response, _ = conjugate(batch, free.states, batch.stiffness(free.states, free.fields), right)
-    exact = Contrast.along(batch, free.states, response)
+    found = torch.ones(batch.size, dtype=torch.bool, device=device)
+    centred = Contrast.nudged(batch, free, nudged.shifts, found, beta)
+    exact, _ = Contrast.exact(batch, free, -pull(gathered(structure.outputs, free.states)))
     names = [name for name in parameters if name != "omega"]
     share = torch.full((batch.size,), 1 / batch.size, dtype=torch.float64, device=device)
     both = [{k: v.cpu().numpy() for k, v in each.slopes(names, share).items()} for each in (centred, exact)]
