@@ -48,6 +48,16 @@ def here(monkeypatch, capsys):
     return run_here
 
 
+@pytest.fixture
+def one_thread():
+    """PyTorch on one thread: on small tensors more only wait for each other, and for those of other tests."""
+    pytest.importorskip("torch")
+    from phasegrad.solvers import one_torch_thread
+
+    with one_torch_thread():
+        yield
+
+
 @pytest.fixture(scope="session")
 def browser():
     program = shutil.which("chromium")

@@ -423,16 +423,9 @@ class TestBadInput:
             pg.OscillatorClassifier(learn=("mass",)).fit(*iris)
 
 
+@pytest.mark.usefixtures("one_thread")
 class TestDevices:
     """Training by PyTorch: the same in double precision, and refused in a sentence where it cannot be."""
-
-    @pytest.fixture(autouse=True)
-    def one_thread(self):
-        torch = pytest.importorskip("torch")
-        before = torch.get_num_threads()
-        torch.set_num_threads(1)
-        yield
-        torch.set_num_threads(before)
 
     @pytest.mark.parametrize("options", [{}, {"early_stopping": True, "n_iter_no_change": 2}, {"skip": True}])
     def test_a_classifier_learns_the_same_there(self, options):

@@ -56,12 +56,7 @@ TINY = Experiment(
 )
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def tiny(name):
@@ -428,7 +423,7 @@ def test_training_on_images_writes_model_picture_and_figures(small_images, here)
 
 
 def test_ctrl_c_within_an_epoch_ends_with_the_last_full_one(small_images, here, monkeypatch):
-    from phasegrad.training._torch import Step
+    from phasegrad.training._step import Step
 
     play, count = Step.play, []
 

@@ -31,12 +31,7 @@ from phasegrad.tensors._structure import Index  # noqa: E402
 SAMPLES = 5
 
 
-@pytest.fixture(autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def _turned(network, seed=0):

@@ -13,12 +13,7 @@ torch = pytest.importorskip("torch")
 EXACT = pg.Settling("batch", 1e-12)
 
 
-@pytest.fixture(autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def _data(width=6, count=24, classes=3, seed=0):
@@ -162,12 +157,12 @@ def test_where_nothing_settles_nothing_is_learned_and_that_is_said():
 
 def test_a_batch_that_does_not_fit_is_told_in_words(monkeypatch):
     from phasegrad.tensors import _memory
-    from phasegrad.training import _torch
+    from phasegrad.training import _step, _torch
 
     def full(*_):
         raise torch.cuda.OutOfMemoryError("CUDA out of memory.")
 
-    monkeypatch.setattr(_torch, "sweeps_and_steps", full)
+    monkeypatch.setattr(_step, "sweeps_and_steps", full)
     each = _memory.bytes_per_sample(_torch.Structure.of(_dense()), 4, 2)
     monkeypatch.setattr(_memory, "free_bytes", lambda _: 10 * each)
     with pytest.raises(torch.cuda.OutOfMemoryError, match=r"A batch of 24 samples .* About 8 would fit"):

@@ -18,13 +18,7 @@ PhaseNetwork, SettlingWarning = pg.torch.PhaseNetwork, pg.torch.SettlingWarning
 DOUBLE = torch.float64
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Small tensors: threads only wait for each other, and for those of other tests."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def driven(network, size=0.1):

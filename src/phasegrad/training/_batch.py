@@ -122,6 +122,7 @@ class _Group:
         scales = step_scales(self.network, problem.plan)
         self.rates: dict[str, Any] = {name: rate * scales.get(name, 1.0) for name, rate in problem.plan.rates.items()}
         self.learn = tuple(self.rates)
+        self.balanced = {name for name in on_edges(self.network, problem.plan) if problem.plan.balance}
         self.masks = {name: problem.masks[name][rows] for name in self.learn}
         self.masked = {name for name, mask in self.masks.items() if not np.all(mask)}
         self.active = np.ones(rows.size, dtype=bool)
@@ -264,7 +265,7 @@ class _Group:
             after = before
             if name in steps:
                 after = before + (steps[name] if whole else fraction[:, None] * steps[name])
-            if self.plan.balance and name == "coupling":
+            if name in self.balanced:
                 layout = self.network.graph.layout
                 assert layout is not None
                 after = np.concatenate(layout.balanced(after, clamped=self.network.clamps_inputs), axis=-1)
@@ -393,7 +394,12 @@ def step_scales(network: Network, plan: Plan) -> dict[str, FloatArray]:
     if plan.fan_in is None:
         return {}
     scale = np.minimum(1.0, plan.fan_in / network.graph.fan_in)
-    return {name: scale for name in plan.rates if network.term_of(name)[1].on == "edges"}
+    return dict.fromkeys(on_edges(network, plan), scale)
+
+
+def on_edges(network: Network, plan: Plan) -> list[str]:
+    """Return what learns on edges."""
+    return [name for name in plan.rates if network.term_of(name)[1].on == "edges"]
 
 
 def _joined(parts: list[Arrays]) -> Arrays:

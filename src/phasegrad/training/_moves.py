@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from phasegrad.training._batch import bounds_of, step_scales
+from phasegrad.training._batch import bounds_of, on_edges, step_scales
 from phasegrad.training._engine import Problem
 from phasegrad.training._optimizers import Adam, Momentum
 
@@ -58,8 +58,8 @@ class Moves:
             flat({name: ones[name] * bounds.get(name, (-np.inf, np.inf))[k] for name in self.names}) for k in (0, 1)
         )
         self.bounded = any(name in bounds for name in self.names)
-        self.balanced = network.graph.layout if plan.balance and "coupling" in self.names else None
-        self.clamped = network.clamps_inputs
+        self.network = network
+        self.balanced = [self.places[name] for name in on_edges(network, plan) if plan.balance]
         memory = begin.memory
         self.count = torch.tensor(float(memory.steps[number]), dtype=torch.float64, device=device)
         zeros = torch.zeros_like(self.values)
@@ -96,9 +96,10 @@ class Moves:
     def take(self, moves: Tensor, share: float) -> None:
         """Take a share of the step, where there is one to take; without a lock guard, remember it too."""
         after = self.values + torch.where(moves, self.step, 0.0) * share
-        if self.balanced is not None:
-            where = self.places["coupling"]
-            parts = self.balanced.balanced(after[where], clamped=self.clamped)
+        for where in self.balanced:
+            layout = self.network.graph.layout
+            assert layout is not None
+            parts = layout.balanced(after[where], clamped=self.network.clamps_inputs)
             after[where] = torch.where(moves, torch.cat(parts), self.values[where])
         if self.bounded:
             after = torch.where(moves, after.clamp(self.low, self.high), self.values)

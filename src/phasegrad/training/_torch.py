@@ -5,13 +5,12 @@ sums the slopes and moves the vector, and asks the device for nothing: on CUDA i
 back for every batch, with a fixed number of sweeps. What did not settle is counted at the end of the epoch, and the
 number of sweeps follows. Where the host may look at no cost, on a CPU, such samples are settled further at once.
 
-While it trains, a sample takes part if it has settled and no oscillator stands where it would fall; of a network with
-one group to eliminate, if it is stable. Every score rests on certificates.
+While it trains, a sample takes part if it has settled and no oscillator stands where it would fall; where Newton's
+steps are taken, if it is stable. Every score rests on certificates.
 """
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
@@ -25,39 +24,30 @@ from phasegrad.objectives import ClassObjective, Cost
 from phasegrad.solvers import Verdict, one_torch_thread
 from phasegrad.tensors import (
     Batch,
-    Contrast,
-    Schur,
-    Settled,
     Structure,
     Weights,
     fitting,
     gathered,
-    kept,
-    nudge_steps,
-    nudge_sweeps,
     samples_that_fit,
     settle,
-    standing,
-    sweeps_and_steps,
     verdicts,
 )
 from phasegrad.training._engine import Problem, Tallies
 from phasegrad.training._moves import Moves
 from phasegrad.training._samples import Samples
+from phasegrad.training._step import Step, phases_of
 
 _SCORED_AT_ONCE, _SCORED_SWEEPS = 4096, 160
-_HALVINGS = 6
 # Multiplications in one product of matrices from which a second thread pays.
 _THREADED = 5e6
 #: Sweeps to begin with: of free and nudged states; and of Newton's steps where a group is eliminated.
 _SWEEPS, _NUDGED, _SWEEPS_BEFORE, _STEPS, _NUDGED_STEPS = 8, 4, 4, 2, 3
-_MOST_SWEEPS, _ROUNDS = 96, 12
+_MOST_SWEEPS = 96
 # Sweeps beyond which Newton's steps are cheaper, where a group can be eliminated.
 _NEWTON_FROM = 14
 # Share of the samples of an epoch that may be left unsettled before the number of sweeps grows.
 _LEFT = 1e-3
 _TF32 = 2.0**-11
-_ENOUGH = 1e-3
 
 
 class Trainer:
@@ -99,11 +89,11 @@ class Trainer:
         fits = samples_that_fit(self.structure, self.dtype.itemsize, 0, self.device)
         for rows in torch.arange(samples.count, device=self.device).split(min(_SCORED_AT_ONCE, fits)):
             batch = Batch.of(weights, samples.inputs[rows])
-            settled = settle(batch, self._limits(rows.numel()), most=_SCORED_SWEEPS)
+            settled = settle(batch, self.limits(rows.numel()), most=_SCORED_SWEEPS)
             converged = settled.residual <= self.limit
             verdict = verdicts(batch, settled)
             stable = converged & (verdict == int(Verdict.STABLE))
-            phases = _phases(gathered(self.structure.outputs, settled.states))
+            phases = phases_of(gathered(self.structure.outputs, settled.states))
             total += self._tally(samples, rows, phases, stable, converged & ~stable)
         return total
 
@@ -119,15 +109,15 @@ class Trainer:
 
     def _look(self) -> Weights:
         """Return the parameters as they are, and set what counts as zero by them."""
-        weights = self._weights()
+        weights = self.weights()
         self.limit.copy_(weights.rounding().clamp_min(self.plan.settling.tolerance))
         self.rests.copy_(weights.rounding(_TF32).maximum(self.limit) if self.coarse else self.limit)
         return weights
 
-    def _limits(self, size: int) -> Tensor:
+    def limits(self, size: int) -> Tensor:
         return self.limit.expand(size)
 
-    def _weights(self) -> Weights:
+    def weights(self) -> Weights:
         return Weights(self.structure, self.moves.parameters, turning=self.turning)
 
     def _epoch(self, order: Array, factor: float, stream: np.random.Generator) -> Tallies:
@@ -161,12 +151,12 @@ class Trainer:
         outputs = step.outputs[torch.as_tensor(there, device=self.device)]
         tallies = self._tally(self.parts["train"], rows, outputs, settled, unstable)
         short, updates = step.shortened.item(), step.updates.item()
-        if self.device.type == "cuda" and self._follow(float(np.mean(~settled)), float(np.mean(settled & ~used))):
+        if self.device.type == "cuda" and self.follow(float(np.mean(~settled)), float(np.mean(settled & ~used))):
             self.graph = None
         skipped, shortened, updates = (np.asarray(each) for each in (np.sum(~used), short, updates))
         return tallies._replace(skipped=skipped, shortened=shortened, updates=updates)
 
-    def _follow(self, unsettled: float, unfound: float) -> bool:
+    def follow(self, unsettled: float, unfound: float) -> bool:
         """Let the numbers of sweeps follow the shares of samples whose free or nudged states they left; say whether."""
         before = self.sweeps, self.nudged
         if unsettled > _LEFT and self.structure.hidden is not None and not self.steps and self.sweeps > _NEWTON_FROM:
@@ -198,19 +188,6 @@ class Trainer:
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
-    """Let nothing be collected: giving back an old graph's memory would break the recording of a new one."""
-    gc.collect()
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
-@contextmanager
 def products(*, coarse: bool) -> Iterator[None]:
     """Let products of single-precision numbers be rounded to ten bits on the way in, or not."""
     before = torch.backends.cuda.matmul.allow_tf32
@@ -220,185 +197,6 @@ def products(*, coarse: bool) -> Iterator[None]:
             yield
     finally:
         torch.backends.cuda.matmul.allow_tf32 = before
-
-
-class Step:
-    """One update: its buffers on the device and, on CUDA, the graph that plays it."""
-
-    def __init__(self, trainer: Trainer, width: int) -> None:
-        self.trainer, self.width = trainer, width
-        self.graph: Any = None
-        self.calibrated = False
-        self.cursor = torch.zeros(1, dtype=torch.long, device=trainer.device)
-        self.table = torch.zeros(0, 0, dtype=torch.long, device=trainer.device)
-
-    def begin(self, table: Array, there: BoolArray, factor: float, draws: Array | None) -> None:
-        """Take the batches of an epoch."""
-        trainer, device = self.trainer, self.trainer.device
-        if self.table.shape != table.shape:
-            self.graph = None
-            part, outputs = trainer.parts["train"], len(trainer.cost.nodes(trainer.network))
-            flags = (torch.zeros(table.shape, dtype=torch.bool, device=device) for _ in range(3))
-            self.settled, self.unstable, self.used = flags
-            self.outputs = torch.zeros(*table.shape, outputs, dtype=trainer.dtype, device=device)
-            self.table = torch.zeros(table.shape, dtype=torch.long, device=device)
-            self.there = torch.zeros(table.shape, dtype=trainer.dtype, device=device)
-            self.shortened, self.updates, self.factor = torch.zeros(3, 1, dtype=torch.float64, device=device)
-            self.noise = torch.zeros(self.width, part.inputs.shape[1], dtype=trainer.dtype, device=device)
-            self.draws = None if draws is None else torch.as_tensor(draws, device=device)
-        self.table.copy_(torch.as_tensor(table))
-        self.there.copy_(torch.as_tensor(there))
-        self.factor.fill_(factor)
-        for each in (self.cursor, self.shortened, self.updates):
-            each.zero_()
-        if self.draws is not None:
-            self.draws.copy_(torch.as_tensor(draws))
-
-    def play(self, noise: Array | None) -> None:
-        """Take the update of one batch."""
-        if noise is not None:
-            self.noise[: len(noise)].copy_(torch.as_tensor(noise))
-        if self.trainer.device.type == "cuda" and not self.calibrated:
-            self._calibrate()
-            self.calibrated = True
-        if self.trainer.device.type != "cuda" or not self._capturable():
-            self._update()
-            return
-        if self.graph is None:
-            self._capture()
-        self.graph.replay()
-
-    def _capturable(self) -> bool:
-        """Whether an update asks the device for nothing: no guard, no solve by steps, no cost by way of NumPy."""
-        plan, kind = self.trainer.plan, type(self.trainer.cost)
-        direct = plan.gradient != "adjoint" or self.trainer.structure.hidden is not None
-        on_tensors = kind.torch_force is not Cost.torch_force or kind.torch_cost is not Cost.torch_cost
-        return plan.lock_floor is None and direct and on_tensors
-
-    def _calibrate(self) -> None:
-        """Find out how many sweeps the first batch needs, before a number of them is recorded."""
-        part, rows = self.trainer.parts["train"], self.table[0]
-        for _ in range(_ROUNDS):
-            batch = Batch.of(self.trainer._weights(), part.inputs[rows])
-            free, schur, settled, _ = self._free(batch)
-            _, found = self._contrast(batch, free, schur, part.goals[rows], settled)
-            if not self.trainer._follow((~settled).float().mean().item(), (settled & ~found).float().mean().item()):
-                break
-
-    def _capture(self) -> None:
-        """Record the update as a graph, with everything as it was before."""
-        kept = [each.clone() for each in (*self.trainer.moves.buffers, self.cursor, self.shortened, self.updates)]
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for _ in range(2):
-                self._update()
-        torch.cuda.current_stream().wait_stream(stream)
-        self.graph = torch.cuda.CUDAGraph()
-        with _uncollected(), torch.cuda.graph(self.graph):
-            self._update()
-        buffers = (*self.trainer.moves.buffers, self.cursor, self.shortened, self.updates)
-        for each, before in zip(buffers, kept, strict=True):
-            each.copy_(before)
-
-    def _update(self) -> None:
-        trainer = self.trainer
-        plan, part = trainer.plan, trainer.parts["train"]
-        rows = self.table.index_select(0, self.cursor)[0]
-        there = self.there.index_select(0, self.cursor)[0]
-        inputs = part.inputs.index_select(0, rows)
-        if self.draws is not None:
-            inputs = plan.augmentation.apply(inputs, self.draws.index_select(0, rows))
-        if plan.input_noise:
-            inputs = inputs + self.noise
-        batch = Batch.of(trainer._weights(), inputs)
-        free, schur, settled, fallen = self._free(batch)
-        goals = part.goals.index_select(0, rows)
-        contrast, found = self._contrast(batch, free, schur, goals, settled)
-        used = settled & found & (there > 0)
-        share = torch.where(used, there * part.shares.index_select(0, rows), 0.0)
-        total = share.sum()
-        share = share / total.clamp_min(torch.finfo(share.dtype).tiny)
-        slopes = contrast.slopes(trainer.moves.names, share) if trainer.moves.names else {}
-        moves = used.any() & trainer.moves.active
-        trainer.moves.propose(slopes, self.factor)
-        if plan.lock_floor is None:
-            trainer.moves.take(moves, 1.0)
-        else:
-            self._guarded(inputs, free, settled & (there > 0), moves)
-        phases = _phases(gathered(trainer.structure.outputs, free.states))
-        for buffer, values in (
-            (self.outputs, phases), (self.settled, settled), (self.unstable, fallen), (self.used, used)
-        ):  # fmt: skip
-            buffer.index_copy_(0, self.cursor, values[None])
-        self.updates += moves
-        self.cursor += 1
-
-    def _free(self, batch: Batch) -> tuple[Settled, Schur | None, Tensor, Tensor]:
-        """Return free states, the factor there, where they have settled, and where they came to rest and would fall."""
-        trainer = self.trainer
-        free, schur = sweeps_and_steps(batch, trainer.sweeps, trainer.steps)
-        if trainer.device.type == "cpu" and not bool((free.residual <= trainer.rests).all()):
-            free = settle(batch, trainer._limits(batch.size), start=free.states)
-            if schur is not None:
-                schur = Schur(batch, free.states, batch.stiffness(free.states, free.fields))
-        rests = free.residual <= trainer.rests
-        free = free._replace(states=kept(rests, free.states, 1))
-        stands = standing(batch, free, schur)
-        return free, schur, rests & stands, rests & ~stands
-
-    def _contrast(
-        self, batch: Batch, free: Settled, schur: Schur | None, goals: Tensor, settled: Tensor
-    ) -> tuple[Contrast, Tensor]:
-        """Return what the gradient is read off, and where it was found."""
-        trainer, plan = self.trainer, self.trainer.plan
-        if plan.gradient == "adjoint":
-            slope = -_Pull(trainer.cost, goals, 1.0)(gathered(trainer.structure.outputs, free.states))
-            return Contrast.exact(batch, free, slope)
-        signs = (1.0, -1.0) if plan.gradient == "centred" else (1.0,)
-        times, betas = len(signs), torch.cat([torch.full_like(goals[:, :1], sign * plan.beta) for sign in signs])
-        pull = _Pull(trainer.cost, torch.cat([goals] * times), betas)
-        if schur is not None:
-            nudged = nudge_steps(batch, free, schur, pull, times, trainer.nudged)
-        else:
-            nudged = nudge_sweeps(batch, free, pull, times, trainer.nudged)
-        if trainer.device.type == "cpu":
-            most = trainer.nudged
-            while not bool((nudged.residual.reshape(times, -1)[:, settled] <= trainer.rests).all()) and most < 256:
-                most *= 2
-                nudged = nudge_sweeps(batch, free, pull, times, most)
-        # A gradient needs the shift to a thousandth, and no more than rounding allows.
-        enough = (_ENOUGH * plan.beta * self._strength(free, goals)).maximum(trainer.rests)
-        found = (nudged.residual.reshape(times, -1) <= enough).all(0)
-        return Contrast.nudged(batch, free, nudged.shifts, found, plan.beta), found
-
-    def _strength(self, free: Settled, goals: Tensor) -> Tensor:
-        """Return the largest force of the cost on an output, (B,)."""
-        states = gathered(self.trainer.structure.outputs, free.states)
-        return _Pull(self.trainer.cost, goals, 1.0)(states).abs().amax(1)
-
-    def _guarded(self, inputs: Tensor, free: Settled, settled: Tensor, moves: Tensor) -> None:
-        """Take the step, halved until every sample that was locked stays so."""
-        trainer = self.trainer
-        assert trainer.plan.lock_floor is not None
-        before, share = trainer.moves.values.clone(), 1.0
-        rows = settled.nonzero()[:, 0]
-        start = [each[:, rows] for each in free.states]
-        for _ in range(_HALVINGS):
-            trainer.moves.take(moves, share)
-            part = Batch.of(trainer._weights(), inputs[rows])
-            again = settle(part, trainer._limits(rows.numel()), start=start)
-            locked = (again.residual <= trainer.limit) & (
-                verdicts(part, again, trainer.plan.lock_floor) == int(Verdict.STABLE)
-            )
-            if bool(locked.all()):
-                break
-            trainer.moves.values.copy_(before)
-            share /= 2
-        else:
-            share = 0.0
-        trainer.moves.remember(moves)
-        self.shortened += float(share < 1)
 
 
 class _Part:
@@ -417,23 +215,9 @@ class _Part:
         return int(self.inputs.shape[0])
 
 
-class _Pull:
-    """The nudge of a cost, times its strength, on states of the outputs."""
-
-    def __init__(self, cost: Cost, goals: Tensor, beta: Tensor | float) -> None:
-        self.cost, self.goals, self.beta = cost, goals, beta
-
-    def __call__(self, states: Tensor) -> Tensor:
-        return self.beta * self.cost.torch_force(_phases(states), self.goals)
-
-
 def _tensor(values: Array, dtype: torch.dtype, device: torch.device) -> Tensor:
     """Return an array, which may be read-only, as a tensor of its own."""
     return torch.tensor(np.ascontiguousarray(values), dtype=dtype, device=device)
-
-
-def _phases(states: Tensor) -> Tensor:
-    return torch.atan2(states[1], states[0])
 
 
 def checked_device(given: str | None) -> torch.device:
