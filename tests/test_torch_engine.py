@@ -68,11 +68,49 @@ def test_trains_as_the_batch_engine_does(hidden, changes):
         assert np.allclose(getattr(batch.history, name), getattr(tensors.history, name), atol=1e-8), name
 
 
-@pytest.mark.parametrize("changes", [{}, {"balance": True, "lock_floor": None}, {"fan_in": 5.0, "gradient": "adjoint"}])
+CONVOLUTIONAL_CHANGES = (
+    {},
+    {"balance": True, "lock_floor": None},
+    {"fan_in": 5.0, "gradient": "adjoint"},
+    {"coupling_norm": 0.2},
+    {"coupling_norm": 0.3, "lock_floor": None},
+)
+
+
+@pytest.mark.parametrize("changes", CONVOLUTIONAL_CHANGES)
 def test_trains_convolutions_as_the_batch_engine_does(changes):
     batch, tensors = _both(_convolutional(), _data(16), **changes)
     assert _apart(batch.network, _convolutional()) > 1e-3
     assert _apart(batch.network, tensors.network) < 1e-8
+
+
+@pytest.mark.parametrize("engine", ["batch", "torch"])
+def test_the_norm_of_couplings_between_layers_that_move_is_bounded(engine):
+    def norms(network):
+        layout, found = network.graph.layout, []
+        for link, part in zip(layout.links, layout.couplings, strict=True):
+            first, second = (layout.nodes[each] for each in (link.first, link.second))
+            inside = np.isin(layout.coupling_of, np.arange(part.start, part.stop))
+            matrix = np.zeros((network.size, network.size))
+            matrix[tuple(layout.edges[inside].T)] = network.coupling[layout.coupling_of[inside]]
+            found.append(np.linalg.norm(matrix[first, second], 2))
+        return found
+
+    # The first link is from the inputs, which are clamped.
+    plan = {"epochs": 10, "learning_rate": 0.05, "lock_floor": None, "engine": engine}
+    wide = norms(pg.train(_convolutional(), _data(16), **plan).network)
+    assert min(wide[1:]) > 0.5
+    kept = norms(pg.train(_convolutional(), _data(16), coupling_norm=0.3, **plan).network)
+    assert kept[0] > 0.5
+    # One step of power iteration lags behind by what one update changes.
+    assert max(kept[1:]) == pytest.approx(0.3, rel=0.02)
+
+
+def test_a_norm_is_bounded_after_a_stop_as_before():
+    options = {"epochs": 4, "device": "cpu", "dtype": "float64", "coupling_norm": 0.2, "lock_floor": None}
+    whole = pg.train(_convolutional(), _data(16), **options)
+    half = pg.train(_convolutional(), _data(16), until=2, **options)
+    assert _apart(whole.network, pg.train(_convolutional(), _data(16), state=half.state, **options).network) == 0.0
 
 
 def test_single_precision_is_as_good_as_it_can_be():
@@ -192,6 +230,8 @@ class TestRefusals:
             ({"engine": "torch", "balance": True}, "pg.layers"),
             ({"engine": "torch", "balance": 1}, "True or False"),
             ({"engine": "torch", "fan_in": -1}, "fan_in"),
+            ({"engine": "torch", "coupling_norm": 0}, "coupling_norm"),
+            ({"engine": "torch", "coupling_norm": 1.0}, "norm of couplings, which is for networks that pg.layers"),
         ],
     )  # fmt: skip
     def test_in_words(self, options, words):

@@ -286,7 +286,7 @@ class Layout:
         edges, numbers = np.empty((self.n_edges, 2), dtype=np.int64, order="F"), np.empty(self.n_edges, dtype=np.int64)
         begin = 0
         for layer in range(len(self.shapes) - 1):
-            parts = [self._listed(k) for k, link in enumerate(self.links) if link.first == layer]
+            parts = [self.listed(k) for k, link in enumerate(self.links) if link.first == layer]
             if not parts:
                 continue
             first, second, number = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -300,7 +300,7 @@ class Layout:
             begin = there.stop
         return frozen_array(edges), frozen_array(numbers)
 
-    def _listed(self, k: int) -> tuple[IntArray, IntArray, IntArray]:
+    def listed(self, k: int) -> tuple[IntArray, IntArray, IntArray]:
         """Return both ends of every edge of a link, and the number of its coupling."""
         link, start = self.links[k], self.couplings[k].start
         shape, from_, to = self.weight_shape(link), self.nodes[link.first], self.nodes[link.second]

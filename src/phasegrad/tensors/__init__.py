@@ -3,7 +3,7 @@
 from phasegrad.tensors._algebra import Schur, conjugate
 from phasegrad.tensors._batches import Batch, Weights, gathered, kept, scattered
 from phasegrad.tensors._certificates import laplacians, standing, verdicts
-from phasegrad.tensors._links import States
+from phasegrad.tensors._links import Coupled, States, weight_of
 from phasegrad.tensors._memory import bytes_per_sample, fitting, samples_that_fit
 from phasegrad.tensors._settling import (
     Pull,
@@ -20,6 +20,7 @@ from phasegrad.tensors._structure import Structure, refuses
 __all__ = [
     "Batch",
     "Contrast",
+    "Coupled",
     "Pull",
     "Schur",
     "Settled",
@@ -42,4 +43,5 @@ __all__ = [
     "standing",
     "sweeps_and_steps",
     "verdicts",
+    "weight_of",
 ]

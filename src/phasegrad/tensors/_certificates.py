@@ -25,7 +25,7 @@ from phasegrad.tensors._settling import Settled
 
 _WRONG = 1e-9
 # Where eigenvalues are first taken to lie, the narrower first, and products beyond those that this needs.
-_REACHES, _MORE = (0.5, 0.8, 0.95), 4
+_REACHES, _MORE = (0.5, 0.8, 0.95, 0.99, 0.998), 4
 # Oscillators up to which the whole Laplacian is factored, and entries of such matrices at once.
 _DENSE, _ENTRIES = 256, 2**25
 
@@ -123,7 +123,7 @@ def _chebyshev(
     moving, size = batch.structure.moving, batch.size
     count = sum(group.size for group in batch.structure.groups[1:])
     scale = [stiffness[0]] + [each.clamp_min(1e-30).rsqrt() for each in stiffness[1:]]
-    # Rounding may make the couplings seem weaker than they are.
+    # Rounding may make the couplings seem weaker than they are, or stronger where that refutes.
     slack = 1 + 64 * torch.finfo(batch.held.dtype).eps * count**0.5
     scaled = [states[0]] + [states[k] * scale[k] for k in moving]
 
@@ -133,13 +133,13 @@ def _chebyshev(
 
     before = _drawn(batch, scale)
     now = product(before)
-    refuted = _inner(before, now, size) > 1
+    refuted = _inner(before, now, size) > slack**2
     now = [now[0]] + [each / reach for each in now[1:]]
     goal = _WRONG / len(_REACHES) * math.sqrt(math.pi / (2 * count))
     powers = math.ceil(math.acosh(1 / goal) / math.acosh(1 / reach)) + _MORE
     for power in range(2, powers + 1):
         after = product(now)
-        refuted |= _inner(now, after, size) > _inner(now, now, size)
+        refuted |= _inner(now, after, size) > slack**2 * _inner(now, now, size)
         now, before = [after[0]] + [2 / reach * a - b for a, b in zip(after[1:], before[1:], strict=True)], now
         length = _inner(now, now, size).sqrt().double()
         if power == powers or (power % 8 == 0 and bool((length > 1e8).all())):

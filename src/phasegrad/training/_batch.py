@@ -35,6 +35,7 @@ from phasegrad.solvers import (
     stability,
 )
 from phasegrad.training._engine import Problem, Progress, Tallies
+from phasegrad.training._norms import Norms
 from phasegrad.training._optimizers import Arrays, Memory
 from phasegrad.training._plan import Plan
 from phasegrad.training._samples import Samples
@@ -123,6 +124,8 @@ class _Group:
         self.rates: dict[str, Any] = {name: rate * scales.get(name, 1.0) for name, rate in problem.plan.rates.items()}
         self.learn = tuple(self.rates)
         self.balanced = {name for name in on_edges(self.network, problem.plan) if problem.plan.balance}
+        most = problem.plan.coupling_norm
+        self.norms = None if most is None or "coupling" not in self.learn else Norms(self.network, most)
         self.masks = {name: problem.masks[name][rows] for name in self.learn}
         self.masked = {name for name, mask in self.masks.items() if not np.all(mask)}
         self.active = np.ones(rows.size, dtype=bool)
@@ -169,6 +172,8 @@ class _Group:
         draws: Any = None
         if plan.augmentation is not None:
             draws = np.stack([np.asarray(plan.augmentation.draw(stream, samples.count)) for stream in streams])
+        if self.norms is not None:
+            self.norms.begin(self.progress.parameters["coupling"])
         total = Tallies.zeros(self.rows.size)
         with nullcontext() if self.threaded else one_blas_thread():
             for rows in np.array_split(order, max(1, round(order.shape[1] / plan.batch_size)), axis=1):
@@ -255,6 +260,8 @@ class _Group:
 
     def _set(self, parameters: Arrays, workspace: Workspace) -> None:
         self.progress, self.workspace = self.progress._replace(parameters=parameters), workspace
+        if self.norms is not None:
+            self.norms.keep()
 
     def _moved(self, steps: Arrays, fraction: FloatArray, moves: BoolArray) -> Arrays:
         """Return the parameters after a fraction of the steps, within their bounds, of the networks that move."""
@@ -269,6 +276,8 @@ class _Group:
                 layout = self.network.graph.layout
                 assert layout is not None
                 after = np.concatenate(layout.balanced(after, clamped=self.network.clamps_inputs), axis=-1)
+            if name == "coupling" and self.norms is not None:
+                after = self.norms.bounded(after)
             if name in self.bounds:
                 after = np.clip(after, *self.bounds[name])
             parameters[name] = after if moves.all() else np.where(moves[:, None], after, before)

@@ -106,6 +106,7 @@ class LaneEngine:
              "have no weight decay, input noise, lock guard or patience"),
             (plan.augmentation is not None, "take samples as they are, without augmentation"),
             (plan.fan_in is not None or plan.balance, "let all couplings learn alike"),
+            (plan.coupling_norm is not None, "bound couplings one by one, not their norm"),
             (any(np.any(part.weights != 1) for part in problem.parts.values()), "count every sample alike"),
             (network.free.size > _LARGEST, f"are for at most {_LARGEST} oscillators that move"),
         ]  # fmt: skip

@@ -9,8 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from phasegrad.networks import Network
+from phasegrad.tensors import Coupled, Structure, weight_of
 from phasegrad.training._batch import bounds_of, on_edges, step_scales
 from phasegrad.training._engine import Problem
+from phasegrad.training._norms import FIRST_STEPS, first_vector, followed, inner_links
 from phasegrad.training._optimizers import Adam, Momentum
 
 
@@ -60,6 +63,8 @@ class Moves:
         self.bounded = any(name in bounds for name in self.names)
         self.network = network
         self.balanced = [self.places[name] for name in on_edges(network, plan) if plan.balance]
+        most = plan.coupling_norm
+        self.norms = None if most is None or "coupling" not in self.names else _Norms(network, most, self.values)
         memory = begin.memory
         self.count = torch.tensor(float(memory.steps[number]), dtype=torch.float64, device=device)
         zeros = torch.zeros_like(self.values)
@@ -73,7 +78,13 @@ class Moves:
     @property
     def buffers(self) -> tuple[Tensor, ...]:
         """Everything that an update changes."""
-        return (self.values, self.first, self.second, self.count)
+        vectors = () if self.norms is None else tuple(self.norms.vectors.values())
+        return (self.values, self.first, self.second, self.count, *vectors)
+
+    def begin(self) -> None:
+        """Begin an epoch."""
+        if self.norms is not None:
+            self.norms.begin(self.values[self.places["coupling"]])
 
     def propose(self, slopes: Mapping[str, Tensor], factor: Tensor) -> None:
         """Compute the step and the memory after it."""
@@ -101,6 +112,9 @@ class Moves:
             assert layout is not None
             parts = layout.balanced(after[where], clamped=self.network.clamps_inputs)
             after[where] = torch.where(moves, torch.cat(parts), self.values[where])
+        if self.norms is not None:
+            where = self.places["coupling"]
+            after[where] = torch.where(moves, self.norms.bounded(after[where]), self.values[where])
         if self.bounded:
             after = torch.where(moves, after.clamp(self.low, self.high), self.values)
         self.values.copy_(after)
@@ -113,6 +127,8 @@ class Moves:
             self.first.copy_(torch.where(moves, self.later[0], self.first))
         if self.has_second:
             self.second.copy_(torch.where(moves, self.later[1], self.second))
+        if self.norms is not None:
+            self.norms.keep(moves)
         self.count += moves
 
     def progress(self) -> tuple[dict[str, Any], int, dict[str, Any], dict[str, Any]]:
@@ -143,3 +159,37 @@ class Moves:
             return step
         torch.add(step, self.first, alpha=optimizer.momentum, out=self.later[0])
         return self.later[0]
+
+
+class _Norms:
+    """The norms of one network's couplings as tensors; see `phasegrad.training._norms.Norms`."""
+
+    def __init__(self, network: Network, most: float, like: Tensor) -> None:
+        self.most, self.structure = most, Structure.of(network)
+        groups, links = self.structure.groups, self.structure.links
+        self.first = {
+            k: torch.as_tensor(first_vector(network, k)).to(like).reshape(1, 1, *groups[links[k].second].shape)
+            for k in inner_links(network)
+        }
+        self.vectors = {k: each.clone() for k, each in self.first.items()}
+        self.ahead = dict(self.vectors)
+
+    def begin(self, couplings: Tensor) -> None:
+        for k, vector in self.first.items():
+            self.vectors[k].copy_(self._followed(couplings, k, vector, FIRST_STEPS)[1])
+
+    def bounded(self, couplings: Tensor) -> Tensor:
+        after = couplings.clone()
+        for k, vector in self.vectors.items():
+            norm, self.ahead[k] = self._followed(couplings, k, vector)
+            after[self.structure.links[k].couplings.run] *= (self.most / norm).clamp_max(1.0)
+        return after
+
+    def keep(self, moves: Tensor) -> None:
+        for k, vector in self.vectors.items():
+            vector.copy_(torch.where(moves, self.ahead[k], vector))
+
+    def _followed(self, couplings: Tensor, link: int, vector: Tensor, steps: int = 1) -> tuple[Tensor, Tensor]:
+        chosen = self.structure.links[link]
+        coupled = Coupled(chosen, self.structure.groups, weight_of(chosen, couplings))
+        return followed(vector, coupled.forward, coupled.backward, steps)

@@ -75,10 +75,10 @@ class Step:
         if self.draws is not None:
             self.draws.copy_(torch.as_tensor(draws))
 
-    def play(self, noise: Array | None) -> None:
-        """Take the update of one batch."""
+    def play(self, noise: Tensor | None) -> None:
+        """Take the update of one batch, its inputs moved by noise."""
         if noise is not None:
-            self.noise[: len(noise)].copy_(torch.as_tensor(noise))
+            self.noise[: len(noise)].copy_(noise)
         if self.trainer.device.type == "cuda" and not self.calibrated:
             self._calibrate()
             self.calibrated = True
@@ -113,6 +113,8 @@ class Step:
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
             for _ in range(2):
+                # An epoch may have one batch alone: none may be asked for that is not there.
+                self.cursor.zero_()
                 self._update()
         torch.cuda.current_stream().wait_stream(stream)
         self.graph = torch.cuda.CUDAGraph()

@@ -11,7 +11,7 @@ steps are taken, if it is stable. Every score rests on certificates.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -130,14 +130,21 @@ class Trainer:
             table[k, : chunk.size], there[k, : chunk.size] = chunk, True
         draws = None if plan.augmentation is None else plan.augmentation.draw(stream, part.count)
         self._look()
+        self.moves.begin()
         step = self._step(width)
         step.begin(table, there, factor, draws)
+        noise = self._noise(stream) if plan.input_noise else None
         for chunk in chunks:
-            noise = None
-            if plan.input_noise:
-                noise = plan.input_noise * stream.standard_normal((chunk.size, part.inputs.shape[1]))
-            step.play(noise)
+            step.play(None if noise is None else noise(chunk.size))
         return self._count(step, table[there], there)
+
+    def _noise(self, stream: np.random.Generator) -> Callable[[int], Tensor]:
+        """Return what draws the noise of so many samples: on a GPU there, from a seed that the stream gives."""
+        wide, scale = self.parts["train"].inputs.shape[1], self.plan.input_noise
+        if self.device.type == "cpu":
+            return lambda count: torch.as_tensor(scale * stream.standard_normal((count, wide)), dtype=self.dtype)
+        source = torch.Generator(self.device).manual_seed(int(stream.integers(2**62)))
+        return lambda count: scale * torch.randn(count, wide, generator=source, device=self.device, dtype=self.dtype)
 
     def _step(self, width: int) -> Step:
         if self.graph is None or self.graph.width != width:
