@@ -27,7 +27,7 @@ if _program.removesuffix(".exe") in ("phasegrad", "-mphasegrad"):
         if _signal.getsignal(_number) is _default:
             _signal.signal(_number, _end)
 
-from phasegrad import datasets
+from phasegrad import datasets, hardware
 from phasegrad.dynamics import Nudge, energy, force, laplacian
 from phasegrad.equilibria import (
     CriticalScale,
@@ -49,6 +49,7 @@ from phasegrad.gradients import (
     check_gradients,
     cosine,
     finite_difference,
+    gradient_from_phases,
     holomorphic,
     suggest_beta,
     two_phase,
@@ -85,7 +86,9 @@ from phasegrad.objectives import (
     PaperPair,
     PeriodicDistance,
     PhaseTargets,
+    Torques,
 )
+from phasegrad.readouts import Readout
 from phasegrad.solvers import GradientFlow, Newton
 from phasegrad.terms import Interaction, NodeField, OddSeries, Parameter, Sine, Stiffness, Term
 from phasegrad.training import (
@@ -149,11 +152,13 @@ __all__ = [
     "PhaseTargets",
     "Plan",
     "Prediction",
+    "Readout",
     "Settling",
     "Sine",
     "Status",
     "Stiffness",
     "Term",
+    "Torques",
     "Training",
     "TrainingState",
     "TrainingWarning",
@@ -174,6 +179,8 @@ __all__ = [
     "force",
     "from_matrix",
     "from_networkx",
+    "gradient_from_phases",
+    "hardware",
     "holomorphic",
     "image_plan",
     "laplacian",

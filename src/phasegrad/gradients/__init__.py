@@ -6,6 +6,7 @@ from phasegrad.gradients._autograd import autograd
 from phasegrad.gradients._compare import GradientTable, check_gradients, cosine, relative_error
 from phasegrad.gradients._differences import finite_difference
 from phasegrad.gradients._means import MeanGradient
+from phasegrad.gradients._measured import gradient_from_phases
 from phasegrad.gradients._nudged import centred, holomorphic, suggest_beta, two_phase
 from phasegrad.gradients._question import Gradient, GradientWarning, unwarned
 
@@ -21,6 +22,7 @@ __all__ = [
     "check_gradients",
     "cosine",
     "finite_difference",
+    "gradient_from_phases",
     "holomorphic",
     "relative_error",
     "suggest_beta",

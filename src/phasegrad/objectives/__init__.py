@@ -17,6 +17,7 @@ from phasegrad.objectives._distances import (
 from phasegrad.objectives._entropy import CosineCrossEntropy
 from phasegrad.objectives._formulas import Formula, formula_of
 from phasegrad.objectives._phases import PhaseTargets
+from phasegrad.objectives._torques import Torques
 
 #: Every objective for classes, by name; the paper's pair is the only one that is not consistent.
 CLASS_OBJECTIVES: dict[str, type[ClassObjective]] = {
@@ -36,6 +37,7 @@ __all__ = [
     "PaperPair",
     "PeriodicDistance",
     "PhaseTargets",
+    "Torques",
     "check_cost",
     "formula_of",
 ]

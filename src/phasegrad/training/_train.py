@@ -35,7 +35,7 @@ _CHECKED = 8
 class Where(NamedTuple):
     """Which engine trains, on what, in which numbers."""
 
-    engine: str = "auto"
+    engine: Any = "auto"
     threads: int | None = None
     device: str | None = None
     dtype: str | None = None
@@ -51,7 +51,7 @@ def train(
     mask: Mapping[str, ArrayLike] | None = None,
     until: int | None = None,
     state: TrainingState | None = None,
-    engine: str = "auto",
+    engine: Any = "auto",
     threads: int | None = None,
     device: str | None = None,
     dtype: str | None = None,
@@ -84,10 +84,11 @@ def train(
     state : TrainingState, optional
         Go on from here, exactly as if training had not stopped; the values of the networks' parameters and ``seed`` are
         then not used. The state of another topology or plan, or of other samples, is refused.
-    engine : {"auto", "lanes", "batch", "torch"}
+    engine : {"auto", "lanes", "batch", "torch"} or an engine
         "lanes" is the compiled kernel for small sine-coupled networks that learn sample by sample; "batch" takes every
         network and every plan; "torch" is for layered and convolutional networks on tensors, and needs PyTorch. "auto"
-        takes the lanes where they can, and the tensors where a device is named.
+        takes the lanes where they can, and the tensors where a device is named. An engine is an object such as
+        `hardware.OnDevice`, which trains on chips.
     threads : int, optional
         Threads of the lanes, as many as processors if left out. The result does not depend on it.
     device : str, optional
@@ -140,7 +141,7 @@ def prepare(
     plan: Plan | None = None,
     *,
     mask: Mapping[str, ArrayLike] | None = None,
-    engine: str = "auto",
+    engine: Any = "auto",
     threads: int | None = None,
     device: str | None = None,
     dtype: str | None = None,
@@ -164,7 +165,8 @@ def _set_up(
 ) -> _Run:  # fmt: skip
     """Check everything, gather the samples and build the engine."""
     networks = _checked_networks(network)
-    choice("engine", where.engine, ("auto", *ENGINES), "train")
+    if isinstance(where.engine, str) or not _is_engine(where.engine):
+        choice("engine", where.engine, ("auto", *ENGINES), "train")
     if where.threads is not None:
         whole_number("threads", where.threads, 1, "train")
     if where.dtype is not None:
@@ -491,7 +493,16 @@ def _masks(networks: list[Network], plan: Plan, given: Mapping[str, ArrayLike] |
     return masks
 
 
-def _engine(name: str, problem: Problem) -> Any:
+def _is_engine(given: Any) -> bool:
+    """Whether it makes an engine of a problem."""
+    return callable(given) and callable(getattr(given, "refuses", None))
+
+
+def _engine(name: Any, problem: Problem) -> Any:
+    if not isinstance(name, str):
+        if refusal := name.refuses(problem):
+            raise ValueError(refusal)
+        return name
     if name == "auto" and problem.device is not None:
         name = "torch"
     if name == "auto":

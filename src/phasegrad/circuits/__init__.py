@@ -1,0 +1,1 @@
+"""Circuits: networks as netlists, run by ngspice, and their phases."""
