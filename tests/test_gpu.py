@@ -114,6 +114,22 @@ def test_a_convolution_learns(dtype):
     assert result.history.train_accuracy[0, -1] > 0.9
 
 
+def test_noise_is_drawn_there_and_repeats():
+    plan = pg.image_plan(epochs=2, batch_size=12, input_noise=0.5)
+
+    def noisy(seed):
+        return pg.train(network_of("dense"), samples(), plan, seed=seed, device="cuda", dtype="float64")
+
+    assert largest_difference(noisy(0), noisy(0)) < 1e-12
+    assert largest_difference(noisy(0), noisy(1)) > 1e-4
+
+
+def test_a_bounded_norm_is_that_of_the_cpu():
+    plan = pg.image_plan(epochs=2, batch_size=12, gradient="adjoint", coupling_norm=0.1, settling=EXACT)
+    results = [pg.train(network_of("deep"), samples(), plan, device=d, dtype="float64") for d in ("cpu", "cuda")]
+    assert largest_difference(*results) < 1e-8
+
+
 def test_moved_images_are_those_of_the_cpu():
     options = {"batch_size": 12, "epochs": 2, "gradient": "adjoint", "augmentation": pg.datasets.Shifts(1)}
     results = [trained("dense", device=device, dtype="float64", **options) for device in ("cpu", "cuda")]
