@@ -2,7 +2,14 @@ r"""Readouts: what a meter makes of phases.
 
 A reading is the phase plus normal noise, then rounded to one of 2^bits levels where the meter has so few. Several
 readings are averaged. Phases are counted around the circle: readings on both sides of where it is cut are brought
-together first.
+together first, which takes noise well below half a turn.
+
+Rounding to levels a step apart is a sawtooth of the phase. Over all phases its mean square is step^2 / 12 and noise of
+deviation sigma is independent of it, so that one reading is off by sigma^2 + step^2 / 12 in the mean square. Noise
+smears the sawtooth: its k-th harmonic falls by exp(-2 (pi k sigma / step)^2), and what is left of it no averaging
+removes,
+
+    bias^2 = step^2 / (2 pi^2) sum_k exp(-(2 pi k sigma / step)^2) / k^2
 """
 
 from __future__ import annotations
@@ -15,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from phasegrad._validation import FloatArray, float_between, positive_float, whole_number
+from phasegrad.dynamics import wrapped
 
 _TURN = 2 * math.pi
 # Numbers drawn at once.
@@ -90,16 +98,24 @@ class Readout:
         return self.span[1] - self.span[0] >= _TURN * (1 - 1e-12)
 
     @property
-    def deviation(self) -> float:
-        """Standard deviation of an average, where the noise is no less than half a level or there are no levels."""
-        return math.sqrt((self.noise**2 + self.step**2 / 12) / self.readings)
+    def bias(self) -> float:
+        """How far the mean of very many readings is from the phase, in the root mean square over all phases."""
+        spread = 4 * (math.pi * self.noise / self.step) ** 2 if self.step else math.inf
+        if spread < 1:
+            # Poisson's sum of the series, exact but for exp(-pi^2 / spread).
+            total = math.pi**2 / 6 - math.sqrt(math.pi * spread) + spread / 2
+        else:
+            total = sum(math.exp(-spread * k**2) / k**2 for k in range(1, 8))
+        return self.step / math.pi * math.sqrt(total / 2)
 
     @property
-    def bias(self) -> float:
-        """How far the mean of very many readings can be from the phase: noise smears the levels out only in part."""
-        if not self.step:
-            return 0.0
-        return min(self.step / 2, self.step / math.pi * math.exp(-2 * (math.pi * self.noise / self.step) ** 2))
+    def deviation(self) -> float:
+        """How far the mean of its readings is from the phase, in the root mean square over all phases."""
+        return math.sqrt(self.variance(self.readings))
+
+    def variance(self, readings: float) -> float:
+        """Return the mean square error of the mean of so many readings; infinitely many leave the bias."""
+        return self.bias**2 + (self.noise**2 + self.step**2 / 12 - self.bias**2) / readings
 
     def read(self, phases: ArrayLike, stream: np.random.Generator) -> FloatArray:
         """Return what the meter shows of phases of any shape: the mean of its readings, NaN where a phase is."""
@@ -114,7 +130,7 @@ class Readout:
             each = self._levels(given + self.noise * stream.standard_normal((count, *given.shape)))
             first = each[0] if first is None else first
             if self.circular:
-                each = first + _wrapped(each - first)
+                each = first + wrapped(each - first)
             total += each.sum(axis=0)
             done += count
         return total / self.readings
@@ -127,7 +143,3 @@ class Readout:
         assert self.bits is not None
         level = np.minimum(np.floor((inside - low) / self.step), 2.0**self.bits - 1)
         return np.asarray(low + (level + 0.5) * self.step)
-
-
-def _wrapped(angles: FloatArray) -> FloatArray:
-    return np.asarray(np.mod(angles + math.pi, _TURN) - math.pi)

@@ -7,7 +7,8 @@ from phasegrad.gradients._compare import GradientTable, check_gradients, cosine,
 from phasegrad.gradients._differences import finite_difference
 from phasegrad.gradients._means import MeanGradient
 from phasegrad.gradients._measured import gradient_from_phases
-from phasegrad.gradients._nudged import centred, holomorphic, suggest_beta, two_phase
+from phasegrad.gradients._nudged import centred, holomorphic, two_phase
+from phasegrad.gradients._planning import Measurement, plan_measurement, suggest_beta
 from phasegrad.gradients._question import Gradient, GradientWarning, unwarned
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "GradientTable",
     "GradientWarning",
     "MeanGradient",
+    "Measurement",
     "adjoint",
     "autograd",
     "centred",
@@ -24,6 +26,7 @@ __all__ = [
     "finite_difference",
     "gradient_from_phases",
     "holomorphic",
+    "plan_measurement",
     "relative_error",
     "suggest_beta",
     "two_phase",

@@ -106,7 +106,7 @@ def _exact_part(question: Question) -> Exact:
     solver, free = Responses(question.system, question.phases), question.network.graph.free
     moving, regular = solver.solve(question.slope(question.phases)[:, free], transposed=True)
     response = question.system.spread(moving)
-    products = local_products(question, question.phases, response)
+    products = _products(question, question.phases, response)
     values = question.collected(products)
     errors = {name: np.zeros((question.system.batch, 1)) for name in question.wrt}
     force, rounding = question.system.force(question.phases)[:, free], force_rounding(question)[:, free]
@@ -125,17 +125,21 @@ def _exact_part(question: Question) -> Exact:
     return Exact(values, stated, regular)
 
 
+def _products(question: Question, phases: Array, response: Array) -> dict[str, Array]:
+    return local_products(question.network, question.system, question.wrt, phases, response)
+
+
 def _moved(question: Question, solver: Responses, response: Array, shift: Array, signs: Array) -> dict[str, Array]:
     """Return the gradient at a state moved by ``shift`` (B, n), its linear system rounded as ``signs`` say."""
     free = question.network.graph.free
     phases = question.phases.copy()
     phases[:, free] += shift
     slope = question.slope(phases)
-    product, size = transposed_product(question, phases, response)
+    product, size = transposed_product(question.system, phases, response)
     left = slope - product
     left[:, free] += signs * _ROUNDINGS * _EPS * (size + np.abs(slope))[:, free]
     change, _ = solver.solve(left[:, free], transposed=True, accuracy=_ROUGHLY)
-    return question.collected(local_products(question, phases, response + question.system.spread(change)))
+    return question.collected(_products(question, phases, response + question.system.spread(change)))
 
 
 def _is_attractive(question: Question) -> bool:
@@ -161,5 +165,5 @@ def natural_size(question: Question) -> dict[str, FloatArray]:
     solver = Responses(question.system, question.phases)
     response = question.system.spread(solver.solve(slope[:, free], transposed=True, accuracy=_ROUGHLY)[0])
     response += 1e-5 * np.max(np.abs(response), axis=1, keepdims=True, initial=0.0) * np.sign(offsets)
-    slopes = question.collected(local_products(question, nearby, response))
+    slopes = question.collected(_products(question, nearby, response))
     return {name: np.max(np.abs(slope), axis=1, initial=0.0) for name, slope in slopes.items()}

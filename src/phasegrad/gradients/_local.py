@@ -12,45 +12,49 @@ with lambda zero at what is held.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from phasegrad._validation import Array
-from phasegrad.gradients._question import INPUTS, Question
+from phasegrad.dynamics import System
+from phasegrad.gradients._question import INPUTS, Question, asked_terms
+from phasegrad.networks import Network
 
 
-def local_products(question: Question, phases: Array, response: Array) -> dict[str, Array]:
+def local_products(
+    network: Network, system: System, wrt: Sequence[str], phases: Array, response: Array
+) -> dict[str, Array]:
     """Return lambda . dF/dp for all nodes or edges, by every parameter asked for, and for the data.
 
     Some of them may share a parameter; see `Question.collected`.
     """
-    graph, values = question.network.graph, question.system.values
+    graph = network.graph
     slopes: dict[str, Array] = {}
-    for term in question.terms:
-        slopes |= term.force_slopes(graph, values, phases, response)
-    if INPUTS in question.wrt:
+    for term in asked_terms(network, wrt):
+        slopes |= term.force_slopes(graph, system.values, phases, response)
+    if INPUTS in wrt:
         slopes[INPUTS] = (
-            -question.network.input_scale * transposed_product(question, phases, response)[0][:, graph.held]
+            -network.input_scale * transposed_product(system, phases, response)[0][:, graph.held]
             if graph.clamped
-            else _by_frequencies(question, slopes)
+            else _by_frequencies(network, slopes)
         )
-    return {name: slopes[name] for name in question.wrt}
+    return {name: slopes[name] for name in wrt}
 
 
-def energy_slopes(question: Question, phases: Array) -> dict[str, Array]:
+def energy_slopes(network: Network, system: System, wrt: Sequence[str], phases: Array) -> dict[str, Array]:
     """Return dE/dp at any phases for all nodes or edges, by every parameter asked for, and for the data."""
-    graph, values = question.network.graph, question.system.values
+    graph = network.graph
     slopes: dict[str, Array] = {}
-    for term in question.terms:
-        slopes |= term.energy_slopes(graph, values, phases)
-    if INPUTS in question.wrt:
+    for term in asked_terms(network, wrt):
+        slopes |= term.energy_slopes(graph, system.values, phases)
+    if INPUTS in wrt:
         slopes[INPUTS] = (
-            -question.network.input_scale * question.system.force(phases)[:, graph.held]
+            -network.input_scale * system.force(phases)[:, graph.held]
             if graph.clamped
-            else _by_frequencies(question, slopes)
+            else _by_frequencies(network, slopes)
         )
-    return {name: slopes[name] for name in question.wrt}
+    return {name: slopes[name] for name in wrt}
 
 
 def rounded_sizes(question: Question, products: Mapping[str, Array], response: Array) -> dict[str, Array]:
@@ -62,7 +66,7 @@ def rounded_sizes(question: Question, products: Mapping[str, Array], response: A
     alone = question.collected({name: np.abs(slope) for name, slope in products.items()})
     sizes = {name: np.maximum(alone[name], np.abs(question.in_units(name, each))) for name, each in values.items()}
     if INPUTS in question.wrt and graph.clamped:
-        both = transposed_product(question, question.phases, response)[1]
+        both = transposed_product(question.system, question.phases, response)[1]
         sizes[INPUTS] = question.network.input_scale * both[:, graph.held]
     elif INPUTS in question.wrt:
         # Where the frame turns with the mean frequency a mean is taken away, of which little may be left.
@@ -71,9 +75,9 @@ def rounded_sizes(question: Question, products: Mapping[str, Array], response: A
     return sizes
 
 
-def transposed_product(question: Question, phases: Array, vector: Array) -> tuple[Array, Array]:
+def transposed_product(system: System, phases: Array, vector: Array) -> tuple[Array, Array]:
     """Return L^T x over all oscillators, (B, N), at any phases, and |L|^T |x|, which its rounding is a share of."""
-    graph, system = question.network.graph, question.system
+    graph = system.graph
     product, size = np.zeros((2, *vector.shape))
     for forward, backward, diagonal in (term.stiffness(graph, system.values, phases) for term in system.terms):
         if forward is not None and backward is not None:
@@ -88,8 +92,8 @@ def transposed_product(question: Question, phases: Array, vector: Array) -> tupl
     return product, size
 
 
-def _by_frequencies(question: Question, slopes: Mapping[str, Array]) -> Array:
+def _by_frequencies(network: Network, slopes: Mapping[str, Array]) -> Array:
     """Return the slopes (B, n_in) by data that sets the frequencies of the inputs, from slopes of what it drives."""
-    driven = [(term, each.name) for term in question.terms if term.drives for each in term.parameters]
-    graph, scale = question.network.graph, question.network.input_scale
-    return np.asarray(scale * sum(term.input_slope(graph, name, slopes[name]) for term, name in driven))
+    driven = [(term, each.name) for term in network.terms if term.drives for each in term.parameters]
+    parts = (term.input_slope(network.graph, name, slopes[name]) for term, name in driven)
+    return np.asarray(network.input_scale * sum(parts))

@@ -1,18 +1,21 @@
-"""Phases that were measured, wherever they come from, as a gradient."""
+"""Phases as a gradient: the one place where they become one, wherever they come from."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phasegrad._validation import Array, FloatArray, choice, last_axis_array, positive_float
-from phasegrad.dynamics import build_system
+from phasegrad._validation import Array, FloatArray, joint_shape, last_axis_array, positive_float
+from phasegrad.dynamics import System, build_system, wrapped
+from phasegrad.gradients._local import energy_slopes, local_products
+from phasegrad.gradients._question import asked_names, collected, in_units
 from phasegrad.networks import Network
-from phasegrad.terms import Term
 
-FREQUENCIES = ("relative", "raw")
+#: States that a gradient is made of: the weight of each, and its phases (B, N).
+States: TypeAlias = Sequence[tuple[complex, Array]]
 
 
 def gradient_from_phases(
@@ -22,7 +25,9 @@ def gradient_from_phases(
     """Return the gradient that phases show, those of a simulation, a circuit or a laboratory alike.
 
     Nothing is solved: every entry is a difference of what its own node or edge has in two states, over the nudge. How
-    good the phases are is for the caller to know.
+    good the phases are is for the caller to know. Where nothing holds a common phase, phases are counted from the
+    reference: what a meter adds to that one is in every entry by relative frequencies, and in none by raw ones, which
+    have their mean taken away.
 
     Parameters
     ----------
@@ -38,7 +43,7 @@ def gradient_from_phases(
     inputs : array_like, shape (..., n_in), optional
         The data, where there were any.
     wrt, frequencies
-        As for `adjoint`; not by the data.
+        As for `adjoint`.
 
     Examples
     --------
@@ -58,44 +63,41 @@ def gradient_from_phases(
             f"{owner} needs reciprocal coupling: without it the shift of the phases is not the gradient. Use adjoint."
         )
     beta = positive_float("beta", beta, owner)
-    choice("frequencies", frequencies, FREQUENCIES, owner)
-    names = (wrt,) if isinstance(wrt, str) or not isinstance(wrt, Iterable) else tuple(wrt)
-    for name in names:
-        choice("wrt", name, list(network.parameters), f"{owner} for this network")
-    base, ahead = (_phases(network, each, word) for each, word in ((free, "free"), (nudged, "nudged")))
-    behind = base if opposite is None else _phases(network, opposite, "opposite")
-    shape = np.broadcast_shapes(base.shape, ahead.shape, behind.shape)
-    base, ahead, behind = (np.broadcast_to(each, shape).reshape(-1, network.size) for each in (base, ahead, behind))
-    # A shift is the same on every turn of the circle.
-    first, second = (base + _wrapped(each - base) for each in (ahead, behind))
-    span = beta if opposite is None else 2 * beta
+    names = asked_names(owner, network, wrt, frequencies, data=inputs is not None)
+    given = {"free": free, "nudged": nudged} | ({} if opposite is None else {"opposite": opposite})
+    read = {
+        name: last_axis_array(name, each, network.size, "one per oscillator", owner) for name, each in given.items()
+    }
     system, own = build_system(network, inputs)
-    if own not in ((), shape[:-1]):
-        raise ValueError(f"{owner} was given inputs for samples of shape {own}, and phases of shape {shape[:-1]}.")
-    values = system.values
-    answer = {}
-    for term in network.terms:
-        wanted = [each.name for each in term.parameters if each.name in names]
-        if wanted:
-            up, down = (term.energy_slopes(network.graph, values, each) for each in (first, second))
-            for name in wanted:
-                answer[name] = _collected(network, term, name, (up[name] - down[name]) / span, frequencies)
-    return {name: answer[name].reshape((*shape[:-1], -1)) for name in names}
+    shape = own
+    for name, each in read.items():
+        shape = joint_shape(shape, each.shape[:-1], ("Samples", f"'{name}' phases"), "Give the same number of each.")
+    system = system.take(np.broadcast_to(np.arange(system.batch).reshape(own), shape).ravel())
+    flat = [np.broadcast_to(each, (*shape, network.size)).reshape(-1, network.size) for each in read.values()]
+    base, states = brought_together(network, flat[0], flat[1:] if opposite is not None else [flat[1], flat[0]])
+    span = beta if opposite is None else 2 * beta
+    values = combined(network, system, names, base, [(1 / span, states[0]), (-1 / span, states[1])])
+    units = {name: in_units(network, name, slope, frequencies) for name, slope in values.items()}
+    return {name: slope.reshape((*shape, -1)) for name, slope in units.items()}
 
 
-def _collected(network: Network, term: Term, name: str, slope: Array, frequencies: str) -> Array:
-    """Return slopes of all nodes or edges as those by the parameters, which some of them may share."""
-    slope = network.graph.sharing.collect(network.term_of(name)[1].on, slope)
-    return term.raw_slope(network.graph, name, slope) if frequencies == "raw" else slope
+def brought_together(network: Network, free: Array, others: Sequence[Array]) -> tuple[FloatArray, list[FloatArray]]:
+    """Return phases (B, N) that were read, in one gauge and without full turns between a state and the free one."""
+    placed = [each - each[:, [network.reference]] if network.pinned else each for each in (free, *others)]
+    base = np.asarray(placed[0])
+    # A shift is the same on every turn of the circle.
+    return base, [base + wrapped(each - base) for each in placed[1:]]
 
 
-def _phases(network: Network, given: ArrayLike, name: str) -> FloatArray:
-    phases = last_axis_array(name, given, network.size, "one per oscillator", "gradient_from_phases")
-    placed = np.array(phases, dtype=np.float64)
-    if network.pinned:
-        placed = placed - placed[..., [network.reference]]
-    return placed
+def combined(network: Network, system: System, wrt: Sequence[str], free: Array, states: States) -> dict[str, Array]:
+    """Return the real part of the sum of weight * dE/dp over states, for every parameter asked for.
 
-
-def _wrapped(angles: FloatArray) -> FloatArray:
-    return np.asarray(np.mod(angles + np.pi, 2 * np.pi) - np.pi)
+    Without an energy the shift of the phases stands in for the response, at the ``free`` phases (B, N).
+    """
+    if not network.reciprocal:
+        shift = np.sum([weight * phases for weight, phases in states], axis=0)
+        shift = -system.gauged(np.real(shift))
+        return collected(network, wrt, local_products(network, system, wrt, free, shift))
+    slopes = [(weight, energy_slopes(network, system, wrt, phases)) for weight, phases in states]
+    total = {name: np.real(np.sum([weight * slope[name] for weight, slope in slopes], axis=0)) for name in wrt}
+    return collected(network, wrt, total)

@@ -5,52 +5,60 @@ Under a nudge of strength beta the equilibrium moves along theta(beta). For an e
     dC/dp = d/dbeta [ dE/dp at theta(beta) ] at beta = 0
 
 and dE/dp is local: each term knows its own (`phasegrad.gradients._local`). The three methods differ only in how they
-take the derivative by beta: from 0 and beta (error of order beta), from -beta and beta (beta^2), or from complex
-nudges, where one step along the imaginary axis has no cancellation and M points on a circle have an error of order
-beta^M.
+take the derivative by beta (`phasegrad.gradients._schemes`): from 0 and beta (error of order beta), from -beta and beta
+(beta^2; M points, beta^M), or from complex nudges, where one step along the imaginary axis has no cancellation and M
+points on a circle have an error of order beta^M.
+
+The pull of a *following* nudge is that of the cost wherever the outputs are; a *frozen* or *held* one stays what it
+was at the free state, a constant torque. It has no curvature, so that both signs are stable at any strength that the
+network can hold, and strong nudges are what lifts a gradient above the noise of a meter.
 
 Without an energy (non-reciprocal coupling) the shift d theta / d beta is used in place of the adjoint
 response. That is right only for a symmetric Laplacian, and biased otherwise: the shift is L^-1 c where the gradient
 needs L^-T c.
 
-How far off a gradient is, by its nudge or by that bias, one transposed solve tells (`phasegrad.gradients._exact`). A
-nudge that was left to be chosen is made weaker where it shows too much.
+How far off a gradient is, by its nudge, by a meter or by that bias, one transposed solve tells
+(`phasegrad.gradients._exact`). A nudge that was left to be chosen is made weaker where it shows too much.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phasegrad._validation import Array, FloatArray, choice, positive_float, whole_number
-from phasegrad.dynamics import Pull
-from phasegrad.equilibria import Equilibrium, settle
+from phasegrad._validation import Array, choice, positive_float, random_stream, whole_number
+from phasegrad.equilibria import Equilibrium
 from phasegrad.gradients._accuracy import GIVEN_NUDGE_LIMIT, LIMIT, NEARLY_SINGULAR, checked
+from phasegrad.gradients._bending import beta_for
 from phasegrad.gradients._exact import Exact, distances, exact_slopes
-from phasegrad.gradients._local import energy_slopes, local_products
+from phasegrad.gradients._measured import brought_together, combined
+from phasegrad.gradients._noise import deviations
+from phasegrad.gradients._planning import best_outlook, checked_readout
+from phasegrad.gradients._pulled import NUDGES, Pulled, Pulling, held, pulled
 from phasegrad.gradients._question import Gradient, Question, ask
-from phasegrad.graphs import refuse_dense
+from phasegrad.gradients._schemes import COMPLEX_STEP, ONE_SIDED, Scheme, circle, symmetric
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost
-from phasegrad.solvers import branch_solver, on_one_blas_thread, respond
+from phasegrad.readouts import Readout
 
-Weights = Callable[[float], Mapping[complex, complex]]
-
-_ORDER = {"two_phase": 1, "centred": 2, "holomorphic": 2}
 # Weaker nudges that are tried, how much weaker at most, and a relative error that none of them can go below.
 _TRIES, _WEAKEST, _ROUNDED = 3, 1e-3, 1e-8
 # How many times its own error a gradient must be for another one to be judged by it.
 _CLEAR = 100.0
 # Radians below which a difference of phases is mostly rounding.
 _ROUNDED_SHIFT = 1e-13
-_FEW_OUTPUTS, _POWER_STEPS, _ROUGHLY = 16, 8, 1e-4
+# Standard deviations of a meter's noise that a stated error counts, and the share of the largest entry from where on
+# the noise is louder than the gradient.
+_DEVIATIONS, _LOUD = 2.0, 1.0
 
 
 def two_phase(
     network: Network, equilibrium: Equilibrium, objective: Cost, target: ArrayLike, *, beta: float | None = None,
+    nudge: str = "following", readout: Readout | None = None, seed: int | None = 0,
     wrt: str | Iterable[str] = "omega", frequencies: str = "relative",
 ) -> Gradient:  # fmt: skip
     """Return the gradient from the free and one nudged equilibrium, as the paper does.
@@ -60,8 +68,20 @@ def two_phase(
     network, equilibrium, objective, target, wrt, frequencies
         As for `adjoint`.
     beta : float, optional
-        Strength of the nudge; if left out it is chosen so that the gradient is within a thousandth. The error is
-        measured, see `Gradient`, and a warning says when a nudge was too strong, or so weak that rounding shows.
+        Strength of the nudge; if left out it is chosen so that the gradient is within a thousandth, and with a readout
+        so that the cosine expected with the exact one is largest. The error is measured, see `Gradient`, and a warning
+        says when a nudge was too strong, or so weak that rounding shows.
+    nudge : {"following", "frozen", "held"}
+        Whether the pull follows the outputs, as the paper's does, or stays what it is at the free state, a constant
+        torque (`Torques`): "frozen" is the error as the readout shows it, "held" the error as a circuit holds it,
+        which no meter touches; without a readout they are the same. Where such a nudge leaves the locked state it is
+        halved, and a warning says so.
+    readout : Readout, optional
+        The meter between the equilibria and the gradient: the free and the nudged phases are what it shows. With one a
+        following nudge that leaves the locked state is halved, too, and a warning comes where the noise is louder than
+        the gradient.
+    seed : int or None
+        Of the meter's noise; None draws other noise each time.
 
     Examples
     --------
@@ -74,14 +94,15 @@ def two_phase(
     True
     """
     question = ask("two_phase", network, equilibrium, objective, target, wrt, frequencies)
-    return _answer(question, beta, 5e-4, lambda beta: {beta: 1 / beta, 0.0: -1 / beta})
+    return _answer(question, beta, ONE_SIDED, _Meter.of("two_phase", nudge, readout, seed))
 
 
 def centred(
     network: Network, equilibrium: Equilibrium, objective: Cost, target: ArrayLike, *, beta: float | None = None,
-    wrt: str | Iterable[str] = "omega", frequencies: str = "relative",
+    points: int = 2, pattern: str = "fit", nudge: str = "following", readout: Readout | None = None,
+    seed: int | None = 0, wrt: str | Iterable[str] = "omega", frequencies: str = "relative",
 ) -> Gradient:  # fmt: skip
-    """Return the gradient from two equilibria nudged by +beta and -beta; the error is of order beta^2.
+    """Return the gradient from equilibria nudged both ways: by +beta and -beta, the error is of order beta^2.
 
     Parameters
     ----------
@@ -89,9 +110,30 @@ def centred(
         As for `adjoint`.
     beta : float, optional
         Strength of the nudges; `suggest_beta` chooses it if left out.
+    points : int
+        How many nudges.
+    pattern : {"fit", "lock-in"}
+        "fit" takes the slope at zero of the polynomial through an even number of nudges, at beta times the real parts
+        of points on a circle; its error is of order beta^points. "lock-in" nudges by a slow sine of amplitude beta,
+        settled at ``points`` instants of one turn, and takes the first harmonic of what the oscillators show; its error
+        is of order beta^2, and every instant averages the noise of a meter.
+    nudge, readout, seed
+        As for `two_phase`.
+
+    Examples
+    --------
+    One reading of each state, off by a picosecond at 3 GHz:
+
+    >>> import phasegrad as pg
+    >>> network = pg.random_network(10, seed=0)
+    >>> question = (network, pg.find_equilibrium(network), pg.PhaseTargets(), [-0.2, 0.2])
+    >>> measured = pg.centred(*question, nudge="frozen", readout=pg.Readout.from_time(1e-12, 3e9))
+    >>> pg.cosine(measured, pg.adjoint(*question)) > 0.98
+    True
     """
     question = ask("centred", network, equilibrium, objective, target, wrt, frequencies)
-    return _answer(question, beta, 1e-6, lambda beta: {beta: 0.5 / beta, -beta: -0.5 / beta})
+    scheme = symmetric(points, pattern, "centred")
+    return _answer(question, beta, scheme, _Meter.of("centred", nudge, readout, seed))
 
 
 def holomorphic(
@@ -114,133 +156,75 @@ def holomorphic(
     """
     points = whole_number("points", points, 1, "holomorphic")
     question = ask("holomorphic", network, equilibrium, objective, target, wrt, frequencies)
-    if points == 1:
-        return _answer(question, beta, 1e-16, lambda beta: {1j * beta: -1j / beta})
-    turns = np.exp(2j * np.pi * np.arange(points) / points)
-    return _answer(
-        question, beta, 1e-12, lambda beta: {beta * turn: 1 / (points * beta * turn) for turn in turns}, order=points
-    )
+    return _answer(question, beta, COMPLEX_STEP if points == 1 else circle(points), _Meter())
 
 
-def suggest_beta(
-    network: Network, equilibrium: Equilibrium, objective: Cost, target: ArrayLike, *, error: float = 1e-3,
-    method: str = "two_phase",
-) -> float:  # fmt: skip
-    """Return the nudge whose gradient is expected to be within a relative ``error`` of the exact one.
+@dataclass(frozen=True)
+class _Meter:
+    """How a network is nudged, and what stands between its equilibria and the gradient."""
 
-    The equilibrium under a nudge is theta + beta a + beta^2 b + ...; a and b follow from two solves with the
-    Laplacian. The rate r = max(|b| / |a|, largest compliance of the outputs) is how much beta bends the response, so
-    that the error of a method of order m is about (beta r)^m. Of a batch, the most sensitive sample decides.
+    nudge: str = "following"
+    readout: Readout | None = None
+    stream: np.random.Generator | None = None
 
-    Parameters
-    ----------
-    network, equilibrium, objective, target
-        As for `adjoint`.
-    error : float
-        Relative error that is allowed.
-    method : {"two_phase", "centred", "holomorphic"}
-        Whose error is meant; "holomorphic" is the single complex step.
+    @classmethod
+    def of(cls, owner: str, nudge: str, readout: Readout | None, seed: Any) -> _Meter:
+        choice("nudge", nudge, NUDGES, owner)
+        stream = random_stream(seed, owner)
+        return cls(nudge, None if readout is None else checked_readout(readout, owner), stream)
+
+    @property
+    def frozen(self) -> bool:
+        return self.nudge == "frozen"
+
+    @property
+    def halves(self) -> bool:
+        """Whether a nudge that a network cannot hold is halved."""
+        return self.nudge != "following" or self.readout is not None
+
+    def shown(self, phases: Array) -> Array:
+        """Return what is read of phases."""
+        if self.readout is None or self.stream is None:
+            return phases
+        return self.readout.read(phases, self.stream)
+
+
+def _answer(question: Question, beta: float | None, scheme: Scheme, meter: _Meter) -> Gradient:
+    """Return the gradient from equilibria under the nudges of a scheme, all of them set by ``beta``.
+
+    Left out, beta is chosen for the scheme's relative error, and again where twice that is exceeded; with a readout,
+    for the largest cosine to be expected.
     """
-    error = positive_float("error", error, "suggest_beta")
-    choice("method", method, _ORDER, "suggest_beta")
-    question = ask("suggest_beta", network, equilibrium, objective, target, "omega", "relative")
-    return _beta_for(question, error, _ORDER[method])
-
-
-def _beta_for(question: Question, error: float, order: int) -> float:
-    rate = _bending_rate(question)
-    rate = rate[np.isfinite(rate)]
-    fastest = float(np.max(rate, initial=0.0))
-    return min(1.0, error ** (1 / order) / fastest) if fastest > 0 else 1.0
-
-
-@on_one_blas_thread
-def _bending_rate(question: Question) -> FloatArray:
-    """Return per sample how fast the response to a nudge bends with its strength, (B,)."""
-    system, phases = question.system, question.phases
-    refuse_dense(question.nodes.size, "The curvature of a cost", "Nudge fewer outputs, or use the adjoint gradient.")
-    free, where = question.network.graph.free, question.places
-    pull = np.zeros((system.batch, free.size))
-    pull[:, where] = question.objective.force(question.outputs, question.target)
-    first, _ = respond(system, phases, system.reacting(pull), accuracy=_ROUGHLY)
-    size = np.linalg.norm(first, axis=1)
-    largest = np.max(np.abs(first), axis=1, initial=0.0)
-    probe = 1e-3 / np.where(largest > 0, largest, 1.0)
-    shift = np.zeros_like(phases)
-    shift[:, free] = probe[:, None] * first
-    bend = system.force(phases + shift) - 2 * system.force(phases) + system.force(phases - shift)
-    hessian = question.objective.hessian(question.outputs, question.target)
-    slack = np.zeros_like(pull)
-    slack[:, where] = np.einsum("bij,bj->bi", hessian, first[:, where])
-    second_force = bend[:, free] / (2 * probe**2)[:, None] - system.reacting(slack)
-    second, _ = respond(system, phases, second_force, accuracy=_ROUGHLY)
-    ratio = np.linalg.norm(second, axis=1) / np.where(size > 0, size, np.inf)
-    return np.maximum(ratio, _compliance(question, hessian))
-
-
-def _compliance(question: Question, hessian: Array) -> FloatArray:
-    """Return the norm of the outputs' response to unit pulls on them, times the curvature of the cost, (B,)."""
-    where, size = question.places, question.network.graph.free.size
-    if where.size > _FEW_OUTPUTS:
-        return _largest_compliance(question, hessian)
-    unit = np.zeros((question.system.batch, size, where.size))
-    unit[:, where, np.arange(where.size)] = 1.0
-    reach, regular = respond(question.system, question.phases, question.system.reacting(unit), accuracy=_ROUGHLY)
-    compliance = np.linalg.norm(reach[:, where] @ hessian, ord=2, axis=(1, 2))
-    compliance[~regular] = np.inf
-    return np.asarray(compliance)
-
-
-def _largest_compliance(question: Question, hessian: Array) -> FloatArray:
-    """Return the same for many outputs by a power iteration: a few solves instead of one per output."""
-    where, batch = question.places, question.system.batch
-    vector = np.ones((batch, where.size)) / np.sqrt(where.size)
-    right, growth = np.zeros((batch, question.network.graph.free.size)), np.zeros(batch)
-    for _ in range(_POWER_STEPS):
-        right[:, where] = np.einsum("bij,bj->bi", hessian, vector)
-        pulled = question.system.reacting(right)
-        answer, regular = respond(question.system, question.phases, pulled, accuracy=_ROUGHLY)
-        growth = np.linalg.norm(answer[:, where], axis=1)
-        vector = answer[:, where] / np.where(growth > 0, growth, 1.0)[:, None]
-        growth[~regular] = np.inf
-    return growth
-
-
-@on_one_blas_thread
-def _nudged(question: Question, beta: complex) -> Equilibrium:
-    """Return the flat batch of equilibria under a nudge, started at the free ones."""
-    strength = np.full((question.system.batch, 1), beta)
-    system = question.system.replace(pull=Pull(question.objective, question.nodes, question.target, strength))
-    return settle(system, (system.batch,), question.phases, branch_solver(system))
-
-
-def _answer(
-    question: Question, beta: float | None, error: float, weights: Weights, *, order: int | None = None
-) -> Gradient:
-    """Return the gradient from equilibria under nudges, each with its weight, all of them set by ``beta``.
-
-    Left out, beta is chosen for a relative ``error``, and again where twice that is exceeded.
-    """
-    given, order = beta is not None, order or _ORDER[question.owner]
-    beta = _beta_for(question, error, order) if beta is None else positive_float("beta", beta, question.owner)
+    given, order = beta is not None, scheme.order
+    beta = _chosen(question, scheme, meter) if beta is None else positive_float("beta", beta, question.owner)
     exact = exact_slopes(question)
-    measured = _measured(question, weights(beta), exact)
-    for _ in range(0 if given or not question.network.reciprocal else _TRIES):
-        if not measured.off > max(2 * error, _ROUNDED):
+    measured = _measured(question, scheme, beta, exact, meter)
+    improves = not given and meter.readout is None and question.network.reciprocal
+    for _ in range(_TRIES if improves else 0):
+        if not measured.off > max(2 * scheme.error, _ROUNDED):
             break
-        weaker = beta * max(0.5 * (error / measured.off) ** (1 / order), _WEAKEST)
-        other = _measured(question, weights(weaker), exact)
+        weaker = measured.beta * max(0.5 * (scheme.error / measured.off) ** (1 / order), _WEAKEST)
+        other = _measured(question, scheme, weaker, exact, meter)
         if not other.off < measured.off:
             break
-        beta, measured = weaker, other
-    gradient = question.answer(
-        measured.values, distances(question, measured.values, exact), others=measured.others, beta=beta
-    )
+        measured = other
+    errors = distances(question, measured.values, exact)
+    if meter.readout is not None:
+        noise = deviations(question, measured.states, meter.readout.deviation, frozen=meter.frozen)
+        errors = {name: np.maximum(each, _DEVIATIONS * noise[name]) for name, each in errors.items()}
+    gradient = question.answer(measured.values, errors, others=measured.states.nudged, beta=measured.beta)
 
     def advice() -> str:
-        return _advice(question, measured, beta, order)
+        return _advice(question, measured, order) if meter.readout is None else _noise_advice(measured, meter.readout)
 
-    return checked(question, gradient, advice, GIVEN_NUDGE_LIMIT if given else LIMIT)
+    limit = _LOUD if meter.readout is not None else GIVEN_NUDGE_LIMIT if given else LIMIT
+    return checked(question, gradient, advice, limit)
+
+
+def _chosen(question: Question, scheme: Scheme, meter: _Meter) -> float:
+    if meter.readout is None:
+        return beta_for(question, scheme.error, scheme.order)
+    return best_outlook(question, scheme, meter.nudge, meter.readout).beta
 
 
 @dataclass(frozen=True)
@@ -248,26 +232,35 @@ class _Measured:
     """Slopes from nudged equilibria, those equilibria, and how far off the worst sample is by its nudge."""
 
     values: dict[str, Array]
-    others: list[Equilibrium]
+    states: Pulled
     off: float
 
+    @property
+    def beta(self) -> float:
+        return self.states.beta
 
-def _measured(question: Question, weights: Mapping[complex, complex], exact: Exact) -> _Measured:
-    others = [_nudged(question, nudge) for nudge in weights if nudge]
-    states = {nudge: other.phases for nudge, other in zip((nudge for nudge in weights if nudge), others, strict=True)}
-    terms = [(weight, states.get(nudge, question.phases)) for nudge, weight in weights.items()]
-    values = _combine(question, terms)
-    usable = exact.regular & np.all([other.converged for other in others], axis=0)
+
+def _measured(question: Question, scheme: Scheme, beta: float, exact: Exact, meter: _Meter) -> _Measured:
+    free = meter.shown(question.phases)
+    pulling = Pulling.of(question, meter.nudge, free)
+    states = (held if meter.halves else pulled)(question, scheme, beta, pulling)
+    phases = states.phases(free)
+    if meter.readout is not None:
+        phases = [free if other is None else meter.shown(other.phases) for other in states.others]
+        free, phases = brought_together(question.network, free, phases)
+    terms = list(zip(states.weights, phases, strict=True))
+    values = combined(question.network, question.system, question.wrt, free, terms)
+    usable = exact.regular & np.all([other.converged for other in states.nudged], axis=0)
     off = 0.0
     for name in question.wrt:
         size = np.max(np.abs(exact.values[name]), axis=1, initial=0.0)
         known = usable & (size > _CLEAR * np.max(exact.errors[name], axis=1, initial=0.0))
         far = np.max(np.abs(values[name] - exact.values[name]), axis=1, initial=0.0)
         off = max(off, float(np.max(far[known] / size[known], initial=0.0)))
-    return _Measured(values, others, off)
+    return _Measured(values, states, off)
 
 
-def _advice(question: Question, measured: _Measured, beta: float, order: int) -> str:
+def _advice(question: Question, measured: _Measured, order: int) -> str:
     """Say why a nudged gradient is off, and what to do."""
     if not question.network.reciprocal:
         return (
@@ -276,8 +269,9 @@ def _advice(question: Question, measured: _Measured, beta: float, order: int) ->
         )
     if not measured.off > LIMIT:
         return NEARLY_SINGULAR
-    converged = np.all([other.converged for other in measured.others], axis=0)
-    shift = np.max(np.abs(measured.others[0].phases - question.phases), axis=1)[converged]
+    beta, others = measured.beta, measured.states.nudged
+    converged = np.all([other.converged for other in others], axis=0)
+    shift = np.max(np.abs(others[0].phases - question.phases), axis=1)[converged]
     if float(np.min(shift, initial=np.inf)) < _ROUNDED_SHIFT:
         return (
             f"The nudge beta={beta:g} moved no oscillator of some sample by more than rounding. Use a larger beta, or "
@@ -287,13 +281,9 @@ def _advice(question: Question, measured: _Measured, beta: float, order: int) ->
     return f"The nudge beta={beta:g} is too strong. Try beta={weaker:.1g}, or leave beta out to have it chosen."
 
 
-def _combine(question: Question, terms: list[tuple[complex, Array]]) -> dict[str, Array]:
-    """Return the real part of sum of weight * dE/dp over equilibria, for every parameter asked for."""
-    if not question.network.reciprocal:
-        shift = np.sum([weight * phases for weight, phases in terms], axis=0)
-        shift = -question.system.gauged(np.real(shift))
-        return question.collected(local_products(question, question.phases, shift))
-    slopes = [(weight, energy_slopes(question, phases)) for weight, phases in terms]
-    return question.collected(
-        {name: np.real(np.sum([weight * slope[name] for weight, slope in slopes], axis=0)) for name in question.wrt}
+def _noise_advice(measured: _Measured, readout: Readout) -> str:
+    """Say that a meter shows its own noise, and what to do."""
+    return (
+        f"The meter's error of {readout.deviation:.2g} rad is louder than what beta={measured.beta:g} moves. "
+        "plan_measurement says which nudge and how many readings it takes; a frozen nudge can be stronger."
     )

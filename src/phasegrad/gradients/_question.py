@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -55,14 +55,16 @@ class Gradient:
     error : mapping of str to ndarray, shape (..., width)
         How far each entry may be off, in the entry's own units. Of `adjoint` it is what rounding can do to the state
         and to its linear system; of nudged methods and `autograd` the measured distance from the adjoint gradient, plus
-        the error of that; of `finite_difference` what half the step changes, plus rounding. A `GradientWarning` says
-        when it exceeds a hundredth of the largest entry of a sample, a tenth where the nudge was given by hand.
+        the error of that; of `finite_difference` what half the step changes, plus rounding. With a readout it is that
+        distance, or two standard deviations of the noise to be expected where these are more. A `GradientWarning` says
+        when it exceeds a hundredth of the largest entry of a sample, a tenth where the nudge was given by hand, and the
+        whole of it with a readout.
     cost : ndarray, shape (...)
         Of the free equilibrium.
     status : ndarray of Status, shape (...)
         The worst of the equilibria it was made from.
     beta : float or None
-        The nudge, where there was one.
+        The nudge that was used, where there was one.
     """
 
     method: str
@@ -161,24 +163,12 @@ class Question:
         return slope
 
     def in_units(self, name: str, slope: Array) -> Array:
-        """Return slopes (B, width) by what the force is given, turned into those that were asked for.
-
-        Those by the data are by what one turns as they are.
-        """
-        if self.frequencies == "raw" and not self.turned and name != INPUTS:
-            return self.network.term_of(name)[0].raw_slope(self.network.graph, name, slope)
-        return slope
+        """Return slopes (B, width) by what the force is given, turned into those that were asked for."""
+        return slope if self.turned else in_units(self.network, name, slope, self.frequencies)
 
     def collected(self, slopes: Mapping[str, Array]) -> dict[str, Array]:
-        """Return slopes by every node or edge as those by the parameters asked for, which some of them may share.
-
-        Those by the data, of which nothing is shared, stay as they are.
-        """
-        sharing, term_of = self.network.graph.sharing, self.network.term_of
-        return {
-            name: slopes[name] if name == INPUTS else sharing.collect(term_of(name)[1].on, slopes[name])
-            for name in self.wrt
-        }
+        """Return slopes by every node or edge as those by the parameters asked for; see `collected`."""
+        return collected(self.network, self.wrt, slopes)
 
     def answer(
         self, values: Mapping[str, Array], errors: Mapping[str, Array], *, others: Iterable[Equilibrium] = (),
@@ -211,19 +201,38 @@ class Question:
         cost, status = (frozen_array(each.reshape(self.shape)) for each in (cost, status))
         return Gradient(self.owner, self.frequencies, parts, stated, cost, status, beta)
 
-    @property
-    def terms(self) -> list[Term]:
-        """The terms whose parameters are asked for, or through which data enters where that is asked for."""
-        driven = INPUTS in self.wrt and not self.network.clamps_inputs
-        return [
-            term
-            for term in self.network.terms
-            if (driven and term.drives) or any(each.name in self.wrt for each in term.parameters)
-        ]
-
     def width(self, name: str) -> int:
         """Return how many entries a gradient by this name has."""
         return len(self.network.inputs) if name == INPUTS else int(self.network.parameters[name].size)
+
+
+def asked_terms(network: Network, wrt: Sequence[str]) -> list[Term]:
+    """Return the terms whose parameters are asked for, or through which data enters where that is asked for."""
+    driven = INPUTS in wrt and not network.clamps_inputs
+    return [
+        term for term in network.terms if (driven and term.drives) or any(each.name in wrt for each in term.parameters)
+    ]
+
+
+def collected(network: Network, wrt: Sequence[str], slopes: Mapping[str, Array]) -> dict[str, Array]:
+    """Return slopes by every node or edge as those by the parameters asked for, which some of them may share.
+
+    Those by the data, of which nothing is shared, stay as they are.
+    """
+    sharing, term_of = network.graph.sharing, network.term_of
+    return {
+        name: slopes[name] if name == INPUTS else sharing.collect(term_of(name)[1].on, slopes[name]) for name in wrt
+    }
+
+
+def in_units(network: Network, name: str, slope: Array, frequencies: str) -> Array:
+    """Return slopes (B, width) by what the force is given, turned into those by raw frequencies where these are meant.
+
+    Those by the data are by what one turns as they are.
+    """
+    if frequencies == "raw" and name != INPUTS:
+        return network.term_of(name)[0].raw_slope(network.graph, name, slope)
+    return slope
 
 
 @contextmanager
@@ -263,14 +272,7 @@ def ask(
             f"The equilibrium has {equilibrium.phases.shape[-1]} oscillators, the network {network.size}. "
             f"Give {owner} the network the equilibrium was found for."
         )
-    names = (wrt,) if isinstance(wrt, str) or not isinstance(wrt, Iterable) else tuple(wrt)
-    for name in names:
-        if isinstance(name, str) and name == INPUTS:
-            _check_inputs(owner, network, equilibrium)
-        else:
-            allowed = [*network.parameters, *[INPUTS] * bool(network.inputs)]
-            choice("wrt", name, allowed, f"{owner} for this network")
-    choice("frequencies", frequencies, FREQUENCIES, owner)
+    names = asked_names(owner, network, wrt, frequencies, data=equilibrium.inputs is not None)
     goal = objective.check_target(target, network)
     words = ("An equilibrium", "targets")
     shape = joint_shape(equilibrium.shape, goal.shape[:-1], words, "Give one target per sample, or one for all.")
@@ -286,14 +288,29 @@ def ask(
     )
 
 
-def _check_inputs(owner: str, network: Network, equilibrium: Equilibrium) -> None:
+def asked_names(
+    owner: str, network: Network, wrt: str | Iterable[str], frequencies: str, *, data: bool
+) -> tuple[str, ...]:
+    """Return the checked names to derive by; ``data`` says whether the phases were found for data."""
+    names = (wrt,) if isinstance(wrt, str) or not isinstance(wrt, Iterable) else tuple(wrt)
+    for name in names:
+        if isinstance(name, str) and name == INPUTS:
+            _check_inputs(owner, network, data)
+        else:
+            allowed = [*network.parameters, *[INPUTS] * bool(network.inputs)]
+            choice("wrt", name, allowed, f"{owner} for this network")
+    choice("frequencies", frequencies, FREQUENCIES, owner)
+    return names
+
+
+def _check_inputs(owner: str, network: Network, data: bool) -> None:
     """Refuse a gradient by data that the network does not take, or that the equilibrium was not given."""
     if not network.inputs:
         raise ValueError(
             f"{owner} was asked for the gradient by 'inputs', but this network has none. Name them in the Network: "
             "Network(..., inputs=[...])."
         )
-    if equilibrium.inputs is None:
+    if not data:
         raise ValueError(
             f"{owner} was asked for the gradient by 'inputs', but the equilibrium was found without any, at the "
             "network's own frequencies. Give them: find_equilibrium(network, inputs); or ask for wrt='omega'."

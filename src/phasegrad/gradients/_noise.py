@@ -1,0 +1,131 @@
+r"""What the noise of a meter does to a gradient, and which cosine is left.
+
+A gradient is a sum over states of weight * dE/dp, so that a change v of what is read of one state changes it by weight
+times -(dF/dp . v): the same local products that make the adjoint gradient. The error of a frozen nudge is read off the
+free state, whose noise therefore also moves the nudged states, by beta L^-1 times the change of the error.
+
+The gradient is then normal, with mean mu and a covariance of eigenvalues s_i^2, and its cosine with the exact direction
+g has the mean
+
+    E cos = 2 / sqrt(pi) int_0^inf du  prod_i q_i^(1/2)  exp(-u^2 sum_i q_i mu_i^2)  sum_i g_i q_i mu_i,
+    q_i = 1 / (1 + 2 u^2 s_i^2)
+
+from 1 / |x| = 2 / sqrt(pi) int_0^inf exp(-u^2 |x|^2) du. Where all s_i are alike this is Kummer's function 1F1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from phasegrad._validation import Array, FloatArray
+from phasegrad.gradients._local import local_products
+from phasegrad.gradients._pulled import Pulled
+from phasegrad.gradients._question import Question
+from phasegrad.solvers import on_one_blas_thread, respond
+
+# Oscillators up to which the noise of each is followed; of more, so many random combinations stand for all.
+_FEW = 64
+# The logarithm of u: how far it goes beyond the scales of the integrand, and its step.
+_REACH, _STEP = 36.0, 0.125
+
+
+def changes(question: Question, states: Pulled, *, frozen: bool) -> Iterator[dict[str, FloatArray]]:
+    """Yield what unit noise, of one oscillator in one state at a time, changes in a gradient, (B, width) by name."""
+    probes = _probes(question)
+    for weight, other in zip(states.weights, states.others, strict=True):
+        if other is not None:
+            for probe in probes:
+                yield _change(question, weight, other.phases, probe)
+    if None in states.others or frozen:
+        moved = [_moved(question, states, k, probes) if frozen else None for k in range(len(states.others))]
+        for row, probe in enumerate(probes):
+            parts = []
+            for weight, other, shift in zip(states.weights, states.others, moved, strict=True):
+                if other is None:
+                    parts.append(_change(question, weight, question.phases, probe))
+                elif shift is not None:
+                    parts.append(_change(question, weight, other.phases, shift[:, :, row]))
+            yield {name: np.sum([part[name] for part in parts], axis=0) for name in question.wrt}
+
+
+def deviations(question: Question, states: Pulled, deviation: float, *, frozen: bool) -> dict[str, FloatArray]:
+    """Return the standard deviation of every entry of a gradient read with that of a meter, (B, width)."""
+    total = {name: np.zeros((question.system.batch, question.width(name))) for name in question.wrt}
+    for change in changes(question, states, frozen=frozen):
+        for name in question.wrt:
+            total[name] += change[name] ** 2
+    return {name: deviation * np.sqrt(each) for name, each in total.items()}
+
+
+def expected_cosine(mean: FloatArray, exact: FloatArray, factor: FloatArray, variance: float) -> float:
+    """Return the mean cosine of ``exact`` (P,) with a normal vector of mean (P,) and covariance variance F F^T.
+
+    ``factor`` F has shape (P, C).
+    """
+    axes, spread, _ = np.linalg.svd(factor, full_matrices=False)
+    spread, direction = variance * spread**2, exact / np.linalg.norm(exact)
+    along, aim = axes.T @ mean, axes.T @ direction
+    # What no noise reaches is one more axis.
+    rest, left = mean - axes @ along, direction - axes @ aim
+    length = float(np.linalg.norm(rest))
+    along, spread = np.append(along, length), np.append(spread, 0.0)
+    aim = np.append(aim, rest @ left / length if length > 0 else 0.0)
+    size = float(np.sum(along**2) + np.sum(spread))
+    if not size > 0:
+        return 0.0
+    scale = np.log(size) / 2
+    logarithm = np.arange(-_REACH, _REACH, _STEP)
+    u = np.exp(logarithm - scale)[:, None]
+    shrunk = 1 / (1 + 2 * u**2 * spread)
+    exponent = 0.5 * np.sum(np.log(shrunk), axis=1) - np.sum(u**2 * shrunk * along**2, axis=1)
+    integrand = np.exp(exponent) * (shrunk @ (aim * along)) * u[:, 0]
+    return float(2 / np.sqrt(np.pi) * _STEP * np.sum(integrand))
+
+
+def factors(question: Question, states: Pulled, *, frozen: bool) -> FloatArray:
+    """Return all that unit noise changes as columns, (B, P, C), the parameters asked for one after the other."""
+    columns = [_joined(question, change) for change in changes(question, states, frozen=frozen)]
+    return np.stack(columns, axis=2)
+
+
+def joined(question: Question, slopes: dict[str, Array]) -> FloatArray:
+    """Return slopes as one array (B, P), in the units that were asked for."""
+    return _joined(question, {name: question.in_units(name, slopes[name]) for name in question.wrt})
+
+
+def _joined(question: Question, slopes: dict[str, FloatArray]) -> FloatArray:
+    return np.concatenate([slopes[name] for name in question.wrt], axis=1)
+
+
+def _probes(question: Question) -> FloatArray:
+    """Return changes of what is read, (K, N), whose squares sum to the identity, counted as phases are."""
+    size, network = question.network.size, question.network
+    few = size <= _FEW
+    each = np.eye(size) if few else np.random.default_rng(size).standard_normal((_FEW, size)) / np.sqrt(_FEW)
+    return each - each[:, [network.reference]] if network.pinned else each
+
+
+def _change(question: Question, weight: complex, phases: Array, shift: FloatArray) -> dict[str, FloatArray]:
+    response = np.broadcast_to(-np.real(weight) * shift, phases.shape)
+    at = phases if question.network.reciprocal else question.phases
+    products = local_products(question.network, question.system, question.wrt, at, response)
+    return {name: question.in_units(name, slope) for name, slope in question.collected(products).items()}
+
+
+@on_one_blas_thread
+def _moved(question: Question, states: Pulled, which: int, probes: FloatArray) -> FloatArray | None:
+    """Return how a state under a frozen nudge moves where the outputs are read off by the probes, (B, N, K)."""
+    other, graph = states.others[which], question.network.graph
+    if other is None:
+        return None
+    hessian = question.objective.hessian(question.outputs, question.target)
+    pull = np.zeros((question.system.batch, graph.free.size, len(probes)))
+    pull[:, question.places] = -np.real(states.strengths[which]) * np.einsum(
+        "bij,kj->bik", hessian, probes[:, question.nodes]
+    )
+    shift, _ = respond(question.system, other.phases, question.system.reacting(pull))
+    moved = np.zeros((question.system.batch, graph.size, len(probes)))
+    moved[:, graph.free] = shift
+    return moved
