@@ -27,7 +27,7 @@ if _program.removesuffix(".exe") in ("phasegrad", "-mphasegrad"):
         if _signal.getsignal(_number) is _default:
             _signal.signal(_number, _end)
 
-from phasegrad import datasets, hardware
+from phasegrad import circuits, datasets, hardware
 from phasegrad.dynamics import Nudge, energy, force, laplacian
 from phasegrad.equilibria import (
     CriticalScale,
@@ -169,6 +169,7 @@ __all__ = [
     "autograd",
     "centred",
     "check_gradients",
+    "circuits",
     "classifier_plan",
     "complete",
     "cosine",

@@ -1,0 +1,160 @@
+"""Running ngspice: a netlist goes into a folder of its own, voltages come out, and nothing is left behind."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from phasegrad._files import printable
+from phasegrad._validation import FloatArray, positive_float
+from phasegrad.circuits._netlist import Netlist
+
+PROGRAM = "ngspice"
+#: Seconds that a run may take.
+LIMIT = 300.0
+_MISSING = (
+    "There is no ngspice here, which simulates circuits. Install it (Debian: apt-get install ngspice; conda-forge and "
+    "Homebrew have it too), or use stored results."
+)
+# Relative and absolute tolerances, the latter as shares of what is typical of a circuit; then looser ones.
+_TOLERANCES = ((1e-4, 1e-7, "trap"), (1e-3, 1e-5, "gear"))
+_SMALL_STEP = "timestep too small"
+_LONGEST = 300
+
+
+class NgspiceError(RuntimeError):
+    """ngspice is missing, failed, or took too long; the sentence says which, and what to do."""
+
+
+@dataclass(frozen=True)
+class Waveforms:
+    """Voltages over time.
+
+    Parameters
+    ----------
+    times : ndarray, shape (T,)
+        In seconds, at steps that differ.
+    voltages : ndarray, shape (T, N)
+        One column per oscillator.
+    loosened : bool
+        Whether it took looser tolerances than usual.
+    """
+
+    times: FloatArray
+    voltages: FloatArray
+    loosened: bool = False
+
+
+def has_ngspice() -> bool:
+    """Whether ngspice can be run here."""
+    return shutil.which(PROGRAM) is not None
+
+
+def ngspice_version() -> str:
+    """Return the version of ngspice, such as "39"; `NgspiceError` where there is none."""
+    done = subprocess.run([_program(), "--version"], capture_output=True, text=True, check=False, timeout=60)
+    found = re.search(r"ngspice-(\S+)", done.stdout)
+    return found[1] if found else "unknown"
+
+
+def ngspice(netlist: Netlist, *, limit: float = LIMIT) -> Waveforms:
+    """Return the voltages of a circuit over time.
+
+    Where a step in time becomes too small, it is tried once more with looser tolerances, and the result says so.
+
+    Parameters
+    ----------
+    netlist : Netlist
+    limit : float
+        Seconds after which it is ended.
+    """
+    if not isinstance(netlist, Netlist):
+        raise TypeError(f"ngspice takes a Netlist. Got {type(netlist).__name__}.")
+    program, limit = _program(), positive_float("limit", limit, "ngspice")
+    complaint = ""
+    for attempt, tolerances in enumerate(_TOLERANCES):
+        found = _attempt(program, netlist, tolerances, limit)
+        if isinstance(found, Waveforms):
+            return Waveforms(found.times, found.voltages, attempt > 0)
+        complaint = found
+        if _SMALL_STEP not in complaint.lower():
+            raise NgspiceError(f"ngspice could not simulate this circuit: {complaint}. Look at the netlist.")
+    raise NgspiceError(
+        f"ngspice could not follow this circuit, with looser tolerances neither: {complaint}. Take more steps in a "
+        "cycle, or components that differ less."
+    )
+
+
+def _attempt(program: str, netlist: Netlist, tolerances: tuple[float, float, str], limit: float) -> Waveforms | str:
+    """Return the voltages, or what ngspice complains of."""
+    with tempfile.TemporaryDirectory(prefix="phasegrad-") as place:
+        folder = Path(place)
+        (folder / "circuit.cir").write_text(_with_tolerances(netlist, *tolerances), encoding="ascii")
+        # -n leaves the user's own start file out, which could change anything.
+        command = [program, "-n", "-b", "-r", "out.raw", "circuit.cir"]
+        try:
+            done = subprocess.run(
+                command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=limit
+            )
+        except subprocess.TimeoutExpired:
+            raise NgspiceError(
+                f"ngspice took longer than {limit:g} s and was ended. Allow more time with 'limit', simulate fewer "
+                "cycles, or raise eps."
+            ) from None
+        except OSError as error:
+            raise NgspiceError(f"ngspice could not be started: {error}.") from None
+        words = (done.stderr + done.stdout).decode("utf-8", "replace")
+        raw = folder / "out.raw"
+        if done.returncode or _SMALL_STEP in words.lower() or not raw.exists():
+            return _complaint(words, done.returncode)
+        return _read(raw.read_bytes(), netlist)
+
+
+def _with_tolerances(netlist: Netlist, relative: float, absolute: float, method: str) -> str:
+    volt, ampere, farad = netlist.scales
+    options = (
+        f".options reltol={relative:g} vntol={absolute * volt:.6e} abstol={absolute * ampere:.6e} "
+        f"chgtol={absolute * farad * volt:.6e} method={method}"
+    )
+    first, rest = netlist.text.split("\n", 1)
+    return f"{first}\n{options}\n{rest}"
+
+
+def _read(raw: bytes, netlist: Netlist) -> Waveforms:
+    """Return what a binary raw file holds: a header of lines, then doubles, point by point."""
+    header, mark, body = raw.partition(b"Binary:\n")
+    lines = header.decode("ascii", "replace")
+    sizes = [re.search(rf"No\. {word}: *(\d+)", lines) for word in ("Variables", "Points")]
+    names = re.findall(r"^\s+\d+\s+(\S+)\s+\S+", lines, flags=re.MULTILINE)
+    if not mark or sizes[0] is None or sizes[1] is None:
+        raise NgspiceError("ngspice wrote a file of voltages that cannot be read. Is its version 34 or newer?")
+    width, length = int(sizes[0][1]), int(sizes[1][1])
+    wanted = [f"v({node})" for node in netlist.nodes]
+    if len(body) < 8 * width * length or length < 2 or not set(wanted) <= set(names):
+        raise NgspiceError("ngspice wrote fewer voltages than the netlist asks for. Is there room on the disk?")
+    table = np.frombuffer(body, dtype=np.float64, count=width * length).reshape(length, width)
+    voltages = table[:, [names.index(each) for each in wanted]].copy()
+    if not np.all(np.isfinite(voltages)):
+        raise NgspiceError("The voltages of this circuit grow without bound. Look at the netlist.")
+    return Waveforms(table[:, 0].copy(), voltages)
+
+
+def _complaint(words: str, status: int) -> str:
+    """Return the lines that say what went wrong."""
+    lines = [line.strip() for line in words.splitlines()]
+    telling = [each for each in lines if re.search(r"error|too small|singular|fatal|abort|interrupted", each, re.I)]
+    first = sorted(dict.fromkeys(telling), key=lambda each: _SMALL_STEP not in each.lower())
+    return printable("; ".join(first) or f"it ended with status {status} and no word").rstrip(".")[:_LONGEST]
+
+
+def _program() -> str:
+    program = shutil.which(PROGRAM)
+    if program is None:
+        raise NgspiceError(_MISSING)
+    return program
