@@ -160,9 +160,9 @@ def suggest_beta(
 def plan_measurement(
     network: Network, equilibrium: Equilibrium, objective: Cost, target: ArrayLike, readout: Readout, *,
     cosine: float | None = None, beta: float | None = None, method: str = "centred", points: int = 2,
-    pattern: str = "fit", nudge: str = "frozen",
-    wrt: str | Iterable[str] = "omega", frequencies: str = "relative", frequency: float | None = None,
-    settling_cycles: float = 50.0, reading_cycles: float = 1.0, joules_per_cycle: float = 0.38e-12,
+    pattern: str = "fit", nudge: str = "frozen", wrt: str | Iterable[str] = "omega", frequencies: str = "relative",
+    frequency: float | None = None, settling_cycles: float = 50.0, reading_cycles: float = 1.0,
+    joules_per_cycle: float = 0.38e-12,
 ) -> Measurement:  # fmt: skip
     """Return how to measure a gradient with a meter: the nudge, the readings, and what to expect.
 

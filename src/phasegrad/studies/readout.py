@@ -205,8 +205,8 @@ STUDY = Study(
     title="Reading phases with a meter",
     question="Does the gradient survive a time-to-digital converter?",
     protocol="Random networks of 10 oscillators, two outputs with targets -0.2 and +0.2, gradient by omega. Readings "
-    "off by 1 ps at 3 GHz on 20 networks; noise from 1e-5 to 0.1 rad times nudges from 0.003 to 30 on 8 of them; a 4-bit "
-    "meter with noise of half a level on 3.",
+    "off by 1 ps at 3 GHz on 20 networks; noise from 1e-5 to 0.1 rad times nudges from 0.003 to 30 on 8 of them; a "
+    "4-bit meter with noise of half a level on 3.",
     claims=(
         Claim(
             "readout-conversion", "Section 7.3", "proposed",
