@@ -75,6 +75,12 @@ def drawings(seeds: int, *, everyone: bool | None = None) -> dict[str, dict]:
                 for task in ("/a i/", "/o u/")
             ],
         },
+        "readout-map": {
+            "betas": [0.01, 1.0, 100.0],
+            "noises": [1e-4, 1e-2],
+            "measured": [[0.43, 1.0, 0.998], [0.01, 0.45, 0.96]],
+            "predicted": [[0.44, 1.0, 0.998], [0.0, 0.43, 0.95]],
+        },
         "repair": {
             "arms": [
                 {"title": "paper's pair, random start", "test": random},

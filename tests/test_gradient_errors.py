@@ -265,7 +265,7 @@ def test_the_products_of_the_linear_system_and_their_sizes_are_those_of_the_lapl
     equilibrium = pg.find_equilibrium(network)
     question = ask("adjoint", network, equilibrium, TARGETS, [0.1, 0.2], "omega", "relative")
     matrix, vector = pg.laplacian(network, equilibrium.phases), np.cos(3 * nodes)[None]
-    product, size = transposed_product(question, question.phases, vector)
+    product, size = transposed_product(question.system, question.phases, vector)
     np.testing.assert_allclose(product, vector @ matrix, atol=1e-13)
     np.testing.assert_allclose(size, np.abs(vector) @ np.abs(matrix), atol=1e-13)
 

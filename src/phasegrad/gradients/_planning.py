@@ -35,7 +35,9 @@ READ = ("two_phase", "centred")
 _DOUBLINGS, _REFINEMENTS = 40, 2
 # Readings beyond which nobody waits.
 _MOST_READINGS = 10**12
-# The bias of rounding that dither is asked to leave, as a share of a level: that of noise of half a level.
+# Radians of error from where on readings reach around the circle.
+_LARGE = 0.4
+# Noise, as a share of a level, that leaves of rounding a four-hundredth of a level.
 _HALF_LEVEL = 0.5
 
 
@@ -157,9 +159,10 @@ def suggest_beta(
 
 def plan_measurement(
     network: Network, equilibrium: Equilibrium, objective: Cost, target: ArrayLike, readout: Readout, *,
-    cosine: float | None = None, method: str = "centred", points: int = 2, pattern: str = "fit", nudge: str = "frozen",
-    wrt: str | Iterable[str] = "omega", frequencies: str = "relative", frequency: float | None = None,
-    settling_cycles: float = 50.0, reading_cycles: float = 1.0, joules_per_cycle: float = 0.38e-12,
+    cosine: float | None = None, beta: float | None = None, method: str = "centred", points: int = 2,
+    pattern: str = "fit", nudge: str = "frozen", wrt: str | Iterable[str] = "omega", frequencies: str = "relative",
+    frequency: float | None = None, settling_cycles: float = 50.0, reading_cycles: float = 1.0,
+    joules_per_cycle: float = 0.38e-12,
 ) -> Measurement:  # fmt: skip
     """Return how to measure a gradient with a meter: the nudge, the readings, and what to expect.
 
@@ -172,6 +175,8 @@ def plan_measurement(
     cosine : float, optional
         What the cosine with the exact gradient is to be in the mean; the nudge is then that which needs the fewest
         readings. Left out, the readings are those of the readout and the nudge that of the largest cosine.
+    beta : float, optional
+        The nudge, where it is not to be chosen.
     method : {"two_phase", "centred"}
     points, pattern, nudge
         As for `centred`.
@@ -206,7 +211,10 @@ def plan_measurement(
     frequency = None if frequency is None else positive_float("frequency", frequency, owner)
     scheme = scheme_of(method, points, pattern, owner)
     question = ask(owner, network, equilibrium, objective, target, wrt, frequencies)
-    outlook = best_outlook(question, scheme, nudge, readout, wanted)
+    if beta is None:
+        outlook = best_outlook(question, scheme, nudge, readout, wanted)
+    else:
+        outlook = _given_outlook(question, scheme, nudge, positive_float("beta", beta, owner))
     readings = readout.readings if wanted is None else outlook.readings(readout, wanted)
     states = len(scheme.strengths) + (nudge != "following" and not scheme.free)
     cycles = None if readings is None else states * (settling_cycles + readings * reading_cycles)
@@ -258,12 +266,9 @@ def _best(
     widened = pulling.widened(part, deviation) if nudge == "frozen" else None
 
     def at(beta: float) -> Outlook | None:
-        states = pulled(part, scheme, beta, pulling)
-        if np.any(states.lost(part)) or (widened and np.any(pulled(part, scheme, beta, widened).lost(part))):
+        if widened and np.any(pulled(part, scheme, beta, widened).lost(part)):
             return None
-        terms = list(zip(states.weights, states.phases(part.phases), strict=True))
-        mean = joined(part, combined(part.network, part.system, part.wrt, part.phases, terms))
-        return Outlook(beta, exact, mean, factors(part, states, frozen=nudge == "frozen"))
+        return _outlook(part, exact, scheme, nudge, beta)
 
     def merit(outlook: Outlook) -> tuple[float, float]:
         if cosine is None:
@@ -290,6 +295,27 @@ def _best(
         near = [found for beta in (best.beta / factor, best.beta * factor) if (found := at(beta)) is not None]
         best = max([best, *near], key=merit)
     return best
+
+
+def _given_outlook(question: Question, scheme: Scheme, nudge: str, beta: float) -> Outlook:
+    part, exact = _measurable(question)
+    outlook = _outlook(part, exact, scheme, nudge, beta)
+    if outlook is None:
+        raise ValueError(
+            f"The 'beta' parameter of {question.owner} is more than the network can hold: under {beta:g} a sample "
+            "leaves the locked state. Give a weaker one, or leave it out to have it chosen."
+        )
+    return outlook
+
+
+def _outlook(part: Question, exact: FloatArray, scheme: Scheme, nudge: str, beta: float) -> Outlook | None:
+    """Return what to expect under one nudge, None where a sample leaves the locked state."""
+    states = pulled(part, scheme, beta, Pulling.of(part, nudge, part.phases))
+    if np.any(states.lost(part)):
+        return None
+    terms = list(zip(states.weights, states.phases(part.phases), strict=True))
+    mean = joined(part, combined(part.network, part.system, part.wrt, part.phases, terms))
+    return Outlook(beta, exact, mean, factors(part, states, frozen=nudge == "frozen"))
 
 
 def _least(best: Outlook, readout: Readout, cosine: float | None) -> float:
@@ -325,7 +351,10 @@ def _assumptions(
 
 
 def _remarks(readout: Readout, readings: int | None) -> tuple[str, ...]:
-    """Say where averaging cannot help: levels that too little noise smears out."""
+    """Say where averaging cannot help, levels that too little noise smears out, and where the theory ends."""
+    left = math.sqrt(readout.variance(math.inf if readings is None else readings))
+    if left > _LARGE:
+        return (f"An error of {left:.2g} rad reaches around the circle: expect less than this cosine.",)
     if readout.step and readout.noise < _HALF_LEVEL * readout.step and (readings is None or readings > 1):
         return (
             f"The meter's noise of {readout.noise:.3g} rad is less than half of its level of {readout.step:.3g} rad: "

@@ -12,8 +12,7 @@ STUDY = Study(
     claims=(
         Claim(
             "outside-hardware", "Section 7.3", "proposed",
-            "Frequencies, couplings, nudges and readout map onto bias currents, capacitances, injection currents and "
-            "time-to-digital conversion.",
+            "Frequencies, couplings and nudges map onto bias currents, capacitances and injection currents.",
             note="It needs an oscillator circuit; nothing here measures one.",
         ),
         Claim(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from phasegrad.report.drawings.gradients import beta_error, verification
+from phasegrad.report.drawings.gradients import beta_error, readout_map, verification
 from phasegrad.report.drawings.outcomes import ablation, mechanism, repair, spectral, untrained, which_parameter
 from phasegrad.report.drawings.style import picture, picture_format, style
 from phasegrad.report.drawings.trajectories import collapse, convergence, coupling_rates
@@ -18,7 +18,7 @@ __all__ = ["DRAWINGS", "draw", "draw_two_phase", "picture", "picture_format"]
 
 _DRAWN = (
     schematic, verification, beta_error, ablation, convergence, spectral, mechanism, collapse, untrained,
-    coupling_rates, repair, which_parameter,
+    coupling_rates, repair, which_parameter, readout_map,
 )  # fmt: skip
 #: All drawings by the names of their figures.
 DRAWINGS: dict[str, Callable[[Mapping[str, Any]], Figure]] = {

@@ -1,4 +1,4 @@
-"""Figures about gradients: the identity, and the error of a nudge."""
+"""Figures about gradients: the identity, the error of a nudge, and the noise of a meter."""
 
 from __future__ import annotations
 
@@ -76,6 +76,24 @@ def beta_error(data: Mapping[str, Any]) -> Figure:
     axes.set(xscale="log", yscale="log", xlabel="nudge β", ylabel="median relative error")
     guide(axes, float(np.finfo(float).eps), "machine ε")
     figure.legend(loc="outside lower center", ncols=2)
+    return figure
+
+
+def readout_map(data: Mapping[str, Any]) -> Figure:
+    """Draw the mean cosine of a gradient as it is read, over noise and nudge, and what was predicted of it.
+
+    ``noises``, ``betas``; ``measured`` and ``predicted`` by both.
+    """
+    figure, axes = panels(WIDE, 2.9, 1, 2)
+    for place, mark, key in zip(axes, "ab", ("measured", "predicted"), strict=True):
+        cells = np.asarray(data[key], float)
+        place.imshow(cells, cmap="Blues", vmin=0, vmax=1, origin="lower", aspect="auto")
+        for (row, column), value in np.ndenumerate(cells):
+            place.text(column, row, f"{value:.2f}", ha="center", va="center", color="white" if value > 0.6 else "black")
+        place.set_xticks(range(len(data["betas"])), [f"{beta:g}" for beta in data["betas"]])
+        place.set_yticks(range(len(data["noises"])), [f"{noise:g}" for noise in data["noises"]])
+        place.set(xlabel="nudge β", ylabel="noise of a reading, rad")
+        letter(place, mark, f"{key} cosine")
     return figure
 
 
