@@ -280,7 +280,7 @@ def test_what_rounding_is_a_share_of_is_the_sum_of_all_parts(mode):
     network, x, target = build(3, mode, kind="non-reciprocal"), data(3), goals(3)
     question = ask("adjoint", network, pg.find_equilibrium(network, x), TARGETS, target, ("omega", "inputs"), "raw")
     response = question.system.spread(np.cos(np.arange(network.free.size))[None])
-    values = local_products(question, question.phases, response)
+    values = local_products(network, question.system, question.wrt, question.phases, response)
     sizes, scale, raw = rounded_sizes(question, values, response), network.input_scale, question.in_units
     if mode == "frequency":
         expected = np.abs(values["inputs"][0]) + scale * np.max(np.abs(response))

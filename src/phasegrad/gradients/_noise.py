@@ -4,8 +4,11 @@ A gradient is a sum over states of weight * dE/dp, so that a change v of what is
 times -(dF/dp . v): the same local products that make the adjoint gradient. The error of a frozen nudge is read off the
 free state, whose noise therefore also moves the nudged states, by beta L^-1 times the change of the error.
 
-The gradient is then normal, with mean mu and a covariance of eigenvalues s_i^2, and its cosine with the exact direction
-g has the mean
+Where slopes are curved, as those by couplings are, the square of the noise adds its own variance: half the sum of the
+squares of their second derivatives.
+
+The gradient is then taken as normal, with mean mu and a covariance of eigenvalues s_i^2. Its cosine with the exact
+direction g has the mean
 
     E cos = 2 / sqrt(pi) int_0^inf du  prod_i q_i^(1/2)  exp(-u^2 sum_i q_i mu_i^2)  sum_i g_i q_i mu_i,
     q_i = 1 / (1 + 2 u^2 s_i^2)
@@ -15,18 +18,24 @@ from 1 / |x| = 2 / sqrt(pi) int_0^inf exp(-u^2 |x|^2) du. Where all s_i are alik
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
 
 from phasegrad._validation import Array, FloatArray
 from phasegrad.gradients._local import local_products
+from phasegrad.gradients._measured import combined
 from phasegrad.gradients._pulled import Pulled
 from phasegrad.gradients._question import Question
 from phasegrad.solvers import on_one_blas_thread, respond
 
 # Oscillators up to which the noise of each is followed; of more, so many random combinations stand for all.
 _FEW = 64
+# The same for products of the noise of two of them.
+_FEWER, _DRAWS = 16, 64
+# The step of second differences, and what of them is rounding.
+_BENT, _STRAIGHT = 1e-3, 1e-6
 # The logarithm of u: how far it goes beyond the scales of the integrand, and its step.
 _REACH, _STEP = 36.0, 0.125
 
@@ -50,22 +59,52 @@ def changes(question: Question, states: Pulled, *, frozen: bool) -> Iterator[dic
             yield {name: np.sum([part[name] for part in parts], axis=0) for name in question.wrt}
 
 
+def bends(question: Question, states: Pulled) -> Iterator[dict[str, FloatArray]]:
+    """Yield what products of two unit noises in one state change in a gradient, as columns of a covariance.
+
+    Of few oscillators all products are followed, of many random ones stand for them.
+    """
+    if not question.network.reciprocal:
+        return
+    size, pinned, reference = question.network.size, question.network.pinned, question.network.reference
+    drawn = np.random.default_rng(size).standard_normal((_DRAWS, size))
+    drawn = drawn - drawn[:, [reference]] if pinned else drawn
+    if all(
+        float(np.max(np.abs(each))) < _STRAIGHT for each in _bend(question, 1.0, question.phases, drawn[0]).values()
+    ):
+        return
+    probes = _probes(question)
+    for weight, phases in zip(states.weights, states.phases(question.phases), strict=True):
+        if size > _FEWER:
+            each = [_bend(question, weight, phases, probe) for probe in drawn]
+            mean = {name: np.mean([bend[name] for bend in each], axis=0) for name in question.wrt}
+            for bend in each:
+                yield {name: (bend[name] - mean[name]) / (2 * math.sqrt(_DRAWS - 1)) for name in question.wrt}
+            continue
+        alone = [_bend(question, weight, phases, probe) for probe in probes]
+        for i, first in enumerate(probes):
+            yield {name: alone[i][name] / math.sqrt(2) for name in question.wrt}
+            for j in range(i):
+                both = _bend(question, weight, phases, first + probes[j])
+                yield {name: (both[name] - alone[i][name] - alone[j][name]) / 2 for name in question.wrt}
+
+
 def deviations(question: Question, states: Pulled, deviation: float, *, frozen: bool) -> dict[str, FloatArray]:
     """Return the standard deviation of every entry of a gradient read with that of a meter, (B, width)."""
     total = {name: np.zeros((question.system.batch, question.width(name))) for name in question.wrt}
     for change in changes(question, states, frozen=frozen):
         for name in question.wrt:
             total[name] += change[name] ** 2
+    for bend in bends(question, states):
+        for name in question.wrt:
+            total[name] += (deviation * bend[name]) ** 2
     return {name: deviation * np.sqrt(each) for name, each in total.items()}
 
 
-def expected_cosine(mean: FloatArray, exact: FloatArray, factor: FloatArray, variance: float) -> float:
-    """Return the mean cosine of ``exact`` (P,) with a normal vector of mean (P,) and covariance variance F F^T.
-
-    ``factor`` F has shape (P, C).
-    """
+def expected_cosine(mean: FloatArray, exact: FloatArray, factor: FloatArray) -> float:
+    """Return the mean cosine of ``exact`` (P,) with a normal vector of mean (P,) and covariance F F^T, F (P, C)."""
     axes, spread, _ = np.linalg.svd(factor, full_matrices=False)
-    spread, direction = variance * spread**2, exact / np.linalg.norm(exact)
+    spread, direction = spread**2, exact / np.linalg.norm(exact)
     along, aim = axes.T @ mean, axes.T @ direction
     # What no noise reaches is one more axis.
     rest, left = mean - axes @ along, direction - axes @ aim
@@ -84,10 +123,14 @@ def expected_cosine(mean: FloatArray, exact: FloatArray, factor: FloatArray, var
     return float(2 / np.sqrt(np.pi) * _STEP * np.sum(integrand))
 
 
-def factors(question: Question, states: Pulled, *, frozen: bool) -> FloatArray:
-    """Return all that unit noise changes as columns, (B, P, C), the parameters asked for one after the other."""
-    columns = [_joined(question, change) for change in changes(question, states, frozen=frozen)]
-    return np.stack(columns, axis=2)
+def factors(question: Question, states: Pulled, *, frozen: bool) -> tuple[FloatArray, FloatArray]:
+    """Return all that unit noise changes, and its products, as columns, (B, P, C) each, one parameter after the other.
+
+    The covariance under noise of variance v is v F F^T + v^2 G G^T.
+    """
+    first = [_joined(question, change) for change in changes(question, states, frozen=frozen)]
+    second = [_joined(question, bend) for bend in bends(question, states)]
+    return np.stack(first, axis=2), np.stack(second or [np.zeros_like(first[0])], axis=2)
 
 
 def joined(question: Question, slopes: dict[str, Array]) -> FloatArray:
@@ -112,6 +155,13 @@ def _change(question: Question, weight: complex, phases: Array, shift: FloatArra
     at = phases if question.network.reciprocal else question.phases
     products = local_products(question.network, question.system, question.wrt, at, response)
     return {name: question.in_units(name, slope) for name, slope in question.collected(products).items()}
+
+
+def _bend(question: Question, weight: complex, phases: Array, shift: FloatArray) -> dict[str, FloatArray]:
+    """Return the second derivative of weight * dE/dp along a change of the phases, (B, width) by name."""
+    states = [(1.0, phases + _BENT * shift), (1.0, phases - _BENT * shift), (-2.0, phases)]
+    slopes = combined(question.network, question.system, question.wrt, question.phases, states)
+    return {name: np.real(weight) / _BENT**2 * question.in_units(name, slope) for name, slope in slopes.items()}
 
 
 @on_one_blas_thread

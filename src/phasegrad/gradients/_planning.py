@@ -95,17 +95,18 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Outlook:
-    """What a gradient would be under one nudge: its mean (B, P) and what unit noise changes (B, P, C)."""
+    """What a gradient would be under one nudge: its mean (B, P), and what noise changes; see `factors`."""
 
     beta: float
     exact: FloatArray
     mean: FloatArray
-    factor: FloatArray
+    first: FloatArray
+    second: FloatArray
 
     def cosine(self, variance: float) -> float:
         """Return the cosine expected with the exact gradient, in the mean over samples."""
-        each = zip(self.mean, self.exact, self.factor, strict=True)
-        return float(np.mean([expected_cosine(mean, exact, factor, variance) for mean, exact, factor in each]))
+        factor = np.concatenate([math.sqrt(variance) * self.first, variance * self.second], axis=2)
+        return float(np.mean([expected_cosine(*each) for each in zip(self.mean, self.exact, factor, strict=True)]))
 
     def readings(self, readout: Readout, cosine: float) -> int | None:
         """Return how many readings of each state give this cosine, None where no number does."""
@@ -194,7 +195,7 @@ def plan_measurement(
     >>> import phasegrad as pg
     >>> network = pg.random_network(10, seed=0)
     >>> question = (network, pg.find_equilibrium(network), pg.PhaseTargets(), [-0.2, 0.2])
-    >>> plan = pg.plan_measurement(*question, pg.Readout.from_time(1e-12, 3e9), frequency=3e9)
+    >>> plan = pg.plan_measurement(*question, pg.Readout.from_time(1e-12, 3e9), nudge="held", frequency=3e9)
     >>> plan.readings, plan.cosine > 0.99, f"{plan.seconds:.3g} s"
     (1, True, '5.1e-08 s')
     """
@@ -315,7 +316,7 @@ def _outlook(part: Question, exact: FloatArray, scheme: Scheme, nudge: str, beta
         return None
     terms = list(zip(states.weights, states.phases(part.phases), strict=True))
     mean = joined(part, combined(part.network, part.system, part.wrt, part.phases, terms))
-    return Outlook(beta, exact, mean, factors(part, states, frozen=nudge == "frozen"))
+    return Outlook(beta, exact, mean, *factors(part, states, frozen=nudge == "frozen"))
 
 
 def _least(best: Outlook, readout: Readout, cosine: float | None) -> float:

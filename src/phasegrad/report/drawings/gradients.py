@@ -89,7 +89,7 @@ def readout_map(data: Mapping[str, Any]) -> Figure:
         cells = np.asarray(data[key], float)
         place.imshow(cells, cmap="Blues", vmin=0, vmax=1, origin="lower", aspect="auto")
         for (row, column), value in np.ndenumerate(cells):
-            place.text(column, row, f"{value:.2f}", ha="center", va="center", color="white" if value > 0.6 else "black")
+            place.text(column, row, f"{value:.2f}", ha="center", va="center", color="white" if value > 0.5 else "black")
         place.set_xticks(range(len(data["betas"])), [f"{beta:g}" for beta in data["betas"]])
         place.set_yticks(range(len(data["noises"])), [f"{noise:g}" for noise in data["noises"]])
         place.set(xlabel="nudge β", ylabel="noise of a reading, rad")
