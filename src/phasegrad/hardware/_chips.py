@@ -12,12 +12,25 @@ from phasegrad.dynamics import System, assemble
 from phasegrad.equilibria import tolerance_of
 from phasegrad.hardware._hardware import Hardware, Range
 from phasegrad.networks import Network
-from phasegrad.solvers import Products, exceeds, flow, one_blas_thread, solver_of, stability, velocity
+from phasegrad.solvers import (
+    AlignedNewton,
+    InTurn,
+    Newton,
+    Products,
+    exceeds,
+    flow,
+    flow_steps,
+    one_blas_thread,
+    stability,
+    velocity,
+)
 from phasegrad.terms import Coupling, NodeField
 
 #: Moving oscillators from which chips settle one after another, by products of matrices.
 _LARGE = 16
 _TOLERANCE = 1e-9
+#: What does not lock is given up after so many steps: among many chips there is always some of it.
+_SOLVER = InTurn((AlignedNewton(), Newton(max_steps=30, algebra="dense", polish=False)))
 # Phases that would turn further than this in another run are not locked.
 _STILL_TURNING = np.pi
 
@@ -142,14 +155,26 @@ class Ensemble:
         start = system.place(begin.reshape(-1, shape[2]))
         if hardware.settling_time is None:
             return _at_rest(system, start).reshape(shape)
-        streams = [self._streams[int(r)] for r in rows]
+        phases = np.empty(start.shape)
+        # Steps are those of a chip alone, so that none depends on its company.
+        steps = np.repeat(flow_steps(system, hardware.settling_time)[:: shape[1]], shape[1])
+        for count in np.unique(steps):
+            chosen = np.flatnonzero(steps == count)
+            streams = [self._streams[int(r)] for r in rows[chosen[:: shape[1]] // shape[1]]]
+            phases[chosen] = self._run_for(system.take(chosen), start[chosen], int(count), streams)
+        return phases.reshape(shape)
+
+    def _run_for(self, system: System, start: FloatArray, steps: int, streams: list[np.random.Generator]) -> FloatArray:
+        """Return phases (b, N) of some chips after their settling time, NaN where they still turn."""
+        hardware, samples = self.hardware, start.shape[0] // len(streams)
+        assert hardware.settling_time is not None
 
         def draw() -> FloatArray:
-            return _drawn(streams, *shape[1:]).reshape(-1, shape[2])
+            return hardware.diffusion * _drawn(streams, samples, start.shape[1]).reshape(start.shape)
 
-        phases = flow(system, start, hardware.settling_time, hardware.diffusion, draw if hardware.jitter else None)
+        phases = flow(system, start, hardware.settling_time, steps, draw if hardware.jitter else None)
         turning = np.max(np.abs(velocity(system, phases)), axis=1) * hardware.settling_time > _STILL_TURNING
-        return np.where(turning[:, None], np.nan, phases).reshape(shape)
+        return np.where(turning[:, None], np.nan, phases)
 
     def _system(self, rows: IntArray, inputs: FloatArray, shift: FloatArray) -> System:
         """Return the system of some chips with their faults, samples of all of them flat."""
@@ -234,7 +259,7 @@ def _at_rest(system: System, start: FloatArray) -> FloatArray:
     phases, stable = np.full(start.shape, np.nan), np.zeros(system.batch, dtype=bool)
     rows = np.flatnonzero(~system.locked_out())
     part = system if rows.size == system.batch else system.take(rows)
-    solution = solver_of("batch", part, "run", polish=False).solve(part, start[rows], limits[rows])
+    solution = _SOLVER.solve(part, start[rows], limits[rows])
     done = solution.residual <= limits[rows]
     rows, found = rows[done], solution.phases[done]
     part = system if rows.size == system.batch else system.take(rows)

@@ -19,7 +19,7 @@ from phasegrad.gradients import gradient_from_phases
 from phasegrad.hardware._chips import Ensemble
 from phasegrad.hardware._device import Device
 from phasegrad.networks import Network
-from phasegrad.training import Learner, Problem, Samples, Tallies, TrainingWarning, missing
+from phasegrad.training import Arrays, Learner, Problem, Samples, Tallies, TrainingWarning, missing
 
 _HALVINGS = 6
 _SCORED_AT_ONCE = 4096
@@ -103,8 +103,9 @@ class OnDevice:
 
     Plans with ``gradient="centred"`` (default) or ``"two_phase"`` are taken; the nudge is frozen, so that ``beta`` may
     be as strong as the devices hold. Where it unlocks a sample it is halved there, up to six times, and said once; the
-    history counts such updates as ``shortened``. Scores are of readings too. The lock guard of a plan needs
-    eigenvalues, which no device shows: it is left aside.
+    history counts such updates as ``shortened``. The lock guard of a plan (``lock_floor``) goes by what a device shows:
+    after an update the same samples run again, and the update is halved until all that were locked still are. Scores
+    are of readings too.
 
     Parameters
     ----------
@@ -243,13 +244,31 @@ class _Trainer(Learner):
         moves = np.any(weights > 0, axis=1) & self.active
         gradient = self._gradient(free, nudged, inputs, share, moves)
         steps, memory = self.steps_of(gradient, factor, moves)
-        parameters = self.moved(steps, np.ones(self.rows.size), moves)
-        self.progress = self.progress._replace(parameters=parameters, memory=self.progress.memory.merged(memory, moves))
-        weaker = np.any(nudged.locked & (nudged.beta < self.plan.beta), axis=1)
+        short = self._apply(steps, moves, settled, inputs)
+        self.progress = self.progress._replace(memory=self.progress.memory.merged(memory, moves))
+        short |= np.any(nudged.locked & (nudged.beta < self.plan.beta), axis=1)
         return tallies._replace(
             skipped=tallies.skipped + missing(nudged.locked, some),
-            shortened=weaker.astype(float), updates=moves.astype(float),
+            shortened=short.astype(float), updates=moves.astype(float),
         )  # fmt: skip
+
+    def _apply(self, steps: Arrays, moves: BoolArray, settled: BoolArray, inputs: FloatArray) -> BoolArray:
+        """Take the steps, each halved until no sample unlocks that was locked; return where one was shortened."""
+        fraction, waiting = np.ones(moves.size), moves.copy()
+        guarded = self.plan.lock_floor is not None
+        for _ in range(_HALVINGS if guarded else 0):
+            self.devices.program(self.moved(steps, fraction, moves))
+            waiting &= np.any(settled & ~_locked(self._read(inputs)), axis=1)
+            if not waiting.any():
+                break
+            fraction[waiting] /= 2
+        if guarded:
+            # What six halvings did not save is not taken at all.
+            fraction[waiting] = 0.0
+        self.progress = self.progress._replace(parameters=self.moved(steps, fraction, moves))
+        if self.norms is not None:
+            self.norms.keep()
+        return fraction < 1.0
 
     def _read(self, inputs: FloatArray, torques: FloatArray | None = None) -> FloatArray:
         """Return readings (R, B, N) of a run; samples without a reading of every oscillator are NaN."""

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from phasegrad._validation import Array, FloatArray, positive_float, whole_number
+from phasegrad._validation import Array, FloatArray, IntArray, positive_float, whole_number
 from phasegrad.dynamics import System
 from phasegrad.solvers._contract import Solution, Solver
 from phasegrad.solvers._newton import Newton
 
-# Steps in units of the time constant of the stiffest oscillator.
-_STABLE = 1.0
+# The longest step, in units of the time constant of the stiffest oscillator.
+_STRIDE = 0.35
 
 
 @dataclass(frozen=True)
@@ -100,16 +100,21 @@ def reference_runs_free(system: System) -> bool:
     return system.graph.pinned and system.reciprocal and system.pull is None
 
 
+def flow_steps(system: System, time: float) -> IntArray:
+    """Return in how many steps `flow` should integrate each sample, (B,): powers of two, so that many share one."""
+    # No eigenvalue is beyond twice the stiffest oscillator, and the classical Runge-Kutta method is stable up to 2.78.
+    stiffest = np.broadcast_to(np.max(system.stiffest, axis=1, initial=0.0), (system.batch,))
+    return np.asarray(2 ** np.ceil(np.log2(np.maximum(time * stiffest / _STRIDE, 1.0))), dtype=np.int64)
+
+
 def flow(
-    system: System, start: FloatArray, time: float, diffusion: float = 0.0, draw: Callable[[], FloatArray] | None = None
+    system: System, start: FloatArray, time: float, steps: int, draw: Callable[[], FloatArray] | None = None
 ) -> FloatArray:
     """Return where the dynamics lead from ``start`` (B, N) in some time, by the classical Runge-Kutta method.
 
-    With ``draw``, which returns standard normal numbers (B, N), all oscillators that are not clamped diffuse on the
-    way, by ``diffusion`` per square root of time.
+    With ``draw``, which returns normal numbers (B, N) of the diffusion in one unit of time, all oscillators that are
+    not clamped diffuse on the way.
     """
-    # No eigenvalue is beyond twice the stiffest oscillator, and the method is stable up to 2.78.
-    steps = max(1, math.ceil(time * float(np.max(system.stiffest, initial=0.0)) / _STABLE))
     step, phases = time / steps, start
     for _ in range(steps):
         first = velocity(system, phases)
@@ -118,7 +123,7 @@ def flow(
         fourth = velocity(system, phases + step * third)
         phases = phases + step / 6 * (first + 2 * (second + third) + fourth)
         if draw is not None:
-            phases = phases + _diffused(system, diffusion * math.sqrt(step) * draw())
+            phases = phases + _diffused(system, math.sqrt(step) * draw())
     return phases
 
 

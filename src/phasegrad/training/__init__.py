@@ -5,7 +5,17 @@ from phasegrad.training._files import load_state, save_state
 from phasegrad.training._history import History, Training, TrainingState, TrainingWarning
 from phasegrad.training._lanes import processors
 from phasegrad.training._learner import Learner, missing
-from phasegrad.training._optimizers import Adam, Constant, Cosine, Memory, Momentum, Optimizer, Schedule, Staircase
+from phasegrad.training._optimizers import (
+    Adam,
+    Arrays,
+    Constant,
+    Cosine,
+    Memory,
+    Momentum,
+    Optimizer,
+    Schedule,
+    Staircase,
+)
 from phasegrad.training._plan import Plan, Shuffle, classifier_plan, image_plan, paper_plan
 from phasegrad.training._samples import Samples
 from phasegrad.training._tensors import DTYPES
@@ -15,6 +25,7 @@ __all__ = [
     "DTYPES",
     "ENGINES",
     "Adam",
+    "Arrays",
     "Constant",
     "Cosine",
     "Engine",
