@@ -13,9 +13,9 @@ from phasegrad.equilibria import tolerance_of
 from phasegrad.hardware._hardware import Hardware, Range
 from phasegrad.networks import Network
 from phasegrad.solvers import (
+    STOPPING,
     AlignedNewton,
     InTurn,
-    Newton,
     Products,
     exceeds,
     flow,
@@ -29,8 +29,8 @@ from phasegrad.terms import Coupling, NodeField
 #: Moving oscillators from which chips settle one after another, by products of matrices.
 _LARGE = 16
 _TOLERANCE = 1e-9
-#: What does not lock is given up after so many steps: among many chips there is always some of it.
-_SOLVER = InTurn((AlignedNewton(), Newton(max_steps=30, algebra="dense", polish=False)))
+#: What does not lock is given up soon: among many chips there is always some of it.
+_SOLVER, _LARGE_SOLVER = InTurn((STOPPING, AlignedNewton())), InTurn((AlignedNewton(), STOPPING))
 # Phases that would turn further than this in another run are not locked.
 _STILL_TURNING = np.pi
 
@@ -259,7 +259,8 @@ def _at_rest(system: System, start: FloatArray) -> FloatArray:
     phases, stable = np.full(start.shape, np.nan), np.zeros(system.batch, dtype=bool)
     rows = np.flatnonzero(~system.locked_out())
     part = system if rows.size == system.batch else system.take(rows)
-    solution = _SOLVER.solve(part, start[rows], limits[rows])
+    solver = _SOLVER if system.graph.free.size < _LARGE else _LARGE_SOLVER
+    solution = solver.solve(part, start[rows], limits[rows])
     done = solution.residual <= limits[rows]
     rows, found = rows[done], solution.phases[done]
     part = system if rows.size == system.batch else system.take(rows)
