@@ -410,3 +410,48 @@ class TestOnDevice:
         network = NETWORK.replace(coupling_reverse=1.2 * NETWORK.coupling)
         with pytest.raises(ValueError, match="reciprocal"):
             pg.train(network, vowels(), PLAN, engine=OnDevice([Hardware().sample(network)]))
+
+
+class TestBudget:
+    def test_faults_are_learned_with_alone_and_together(self):
+        chosen = pg.hardware.task("vowels", 2)
+        kind = chosen.fitted(
+            Hardware(coupling_mismatch=0.05, readout=pg.Readout(0.02), settling_time=0.2, frequency=1e9)
+        )
+        seen = []
+        found = pg.hardware.error_budget(
+            chosen.networks, chosen.data, kind, chosen.plan.replace(epochs=1), progress=seen.append
+        )
+        assert seen == ["none", "coupling mismatch", "settling", "reading", "all together"]
+        assert [entry.fault for entry in found.entries] == seen
+        none, mismatch, _, reading, _ = found.entries
+        assert none.mean_cosine > 0.9999
+        assert mismatch.mean_cosine > 0.9999 > 0.99 > reading.mean_cosine
+        assert found.runs == 3 * len(chosen.data[0].y_train)
+        assert found.seconds == pytest.approx(found.runs * 0.2 * 10 / 1e9)
+        assert found.blame in {"", *FAULTS}
+        assert len(found.as_dict()["deployed"]) == 2
+
+    def test_an_ideal_chip_has_nothing_to_blame(self):
+        chosen = pg.hardware.task("vowels", 1)
+        found = pg.hardware.error_budget(chosen.networks, chosen.data, Hardware(), chosen.plan.replace(epochs=1))
+        assert [entry.fault for entry in found.entries] == ["none"]
+        assert found.blame == ""
+        assert found.as_dict()["seconds"] is None
+        assert found.deployed.tolist() == found.entries[0].accuracy.tolist()
+
+    @pytest.mark.parametrize(("name", "chips", "words"), [("vovels", 1, "vovels"), ("vowels", 0, "chips")])
+    def test_wrong_tasks_are_refused(self, name, chips, words):
+        with pytest.raises(ValueError, match=words):
+            pg.hardware.task(name, chips)
+
+    @pytest.mark.slow
+    def test_fifty_chips_with_all_faults_learn_vowels(self):
+        """Five levels, 1 % of both mismatches, 1 ps at 3 GHz."""
+        chosen = pg.hardware.task("vowels", 50)
+        kind = Hardware(
+            frequency_mismatch=0.01, coupling_mismatch=0.01, coupling_levels=5, readout=pg.Readout.from_time(1e-12, 3e9)
+        )
+        entry, _ = pg.hardware.learn_with(chosen.fitted(kind), chosen.networks, chosen.data, chosen.plan)
+        assert entry.accuracy.mean() >= 0.99
+        assert entry.accuracy.min() >= 0.95

@@ -16,7 +16,7 @@ from phasegrad.training import Plan
 #: The tasks.
 TASKS = ("vowels", "digits")
 _VOWELS = Plan(
-    learn={"omega": 0.1, "coupling": 0.1}, objective=OutputDifferences(), beta=5.0, epochs=20, batch_size=32,
+    learn={"omega": 0.2, "coupling": 0.2}, objective=OutputDifferences(), beta=5.0, epochs=10, batch_size=32,
     bounds={"omega": (-3.0, 3.0)}, lock_floor=None, evaluate_every=1_000_000,
 )  # fmt: skip
 _DIGITS = Plan(

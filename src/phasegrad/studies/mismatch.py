@@ -15,16 +15,16 @@ from phasegrad.studies.study import Study, Table, check
 from phasegrad.training import train
 
 CHIPS = 100
-SWEPT = 5
+SWEPT = 6
 #: One per cent of mismatch, five levels, a picosecond at 3 GHz.
 FAULTS: dict[str, Any] = {"frequency_mismatch": 0.01, "coupling_mismatch": 0.01, "coupling_levels": 5}
 SWEEPS: dict[str, tuple[Any, ...]] = {
-    "frequency_mismatch": (0.003, 0.01, 0.02),
+    "frequency_mismatch": (0.003, 0.02),
     "coupling_mismatch": (0.03, 0.1),
-    "coupling_levels": (2, 3, 9),
+    "coupling_levels": (2, 3),
     "frequency_bits": (2, 4),
     "reading_bits": (4, 6),
-    "settling_time": (0.2, 0.5, 1.0),
+    "settling_time": (0.1, 0.3),
 }
 _WORDS = {
     "frequency_mismatch": "frequency mismatch", "coupling_mismatch": "coupling mismatch",
@@ -38,11 +38,17 @@ def together() -> Hardware:
     return Hardware(**FAULTS, readout=Readout.from_time(1e-12, 3e9))
 
 
-def learned(chips: int, *, alone: bool) -> dict[str, Any]:
-    """Let chips learn vowels with all faults, and with each alone if asked to; return their scores."""
+def learned(chips: int) -> dict[str, Any]:
+    """Let chips learn vowels with all faults; return their scores."""
     chosen = task("vowels", chips)
-    kind = chosen.fitted(together())
-    return error_budget(chosen.networks, chosen.data, kind, chosen.plan, alone=alone).as_dict()
+    entry, _ = learn_with(chosen.fitted(together()), chosen.networks, chosen.data, chosen.plan)
+    return entry.as_dict()
+
+
+def budget(chips: int) -> dict[str, Any]:
+    """Let chips learn vowels with no fault, each alone and all together; return their scores."""
+    chosen = task("vowels", chips)
+    return error_budget(chosen.networks, chosen.data, chosen.fitted(together()), chosen.plan).as_dict()
 
 
 def swept(name: str, value: Any, chips: int) -> dict[str, Any]:
@@ -68,34 +74,34 @@ def digits(seed: int) -> dict[str, Any]:
 def _plan(seeds: int | None) -> dict[str, Piece]:
     chips, few = (min(seeds or most, most) for most in (CHIPS, SWEPT))
     pieces = {
-        "together": Piece("chips learn vowels", learned, {"chips": chips, "alone": False}, 0.3 * chips),
-        "alone": Piece("each fault alone", learned, {"chips": few, "alone": True}, 0.8 * few),
+        "together": Piece("chips with all faults learn vowels", learned, {"chips": chips}, 0.25 * chips),
+        "budget": Piece("chips, each fault alone", budget, {"chips": few}, 1.5 * few),
     }
     for name, values in SWEEPS.items():
         for value in values:
             options = {"name": name, "value": value, "chips": few}
-            pieces[f"{name}_{value}"] = Piece(f"chips, {_WORDS[name]} {value}", swept, options, 0.5 * few)
+            pieces[f"{name}_{value}"] = Piece(f"chips, {_WORDS[name]} {value}", swept, options, 0.3 * few)
     return pieces
 
 
 def _accuracies(results: Results) -> list[float]:
-    return list(results["together"]["faults"][-1]["accuracies"])
+    return list(results["together"]["accuracies"])
 
 
 def _cost(results: Results) -> Measure:
-    """Return what the faults cost the chips, against none."""
-    first, *_, last = results["together"]["faults"]
-    return Measure(float(np.mean(first["accuracies"]) - np.mean(last["accuracies"])), len(last["accuracies"]))
+    """Return what the faults cost chips that learn, against none."""
+    first, *_, last = results["budget"]["faults"]
+    return Measure(first["mean_accuracy"] - last["mean_accuracy"], len(last["accuracies"]))
 
 
 def _cosine(results: Results) -> Measure:
-    return Measure(float(results["together"]["faults"][-1]["mean_cosine"]))
+    return Measure(float(results["together"]["mean_cosine"]), len(results["together"]["accuracies"]))
 
 
 _MEAN = Quantity.mean("mean test accuracy of chips with all faults that learned", _accuracies)
 _WORST = Quantity.smallest("accuracy of the worst of them", _accuracies)
 _DEPLOYED = Quantity.mean(
-    "mean test accuracy of the same chips given what ideal networks had learned", lambda r: r["together"]["deployed"]
+    "mean test accuracy of such chips given what ideal networks had learned", lambda r: r["budget"]["deployed"]
 )
 _COST = Quantity("mean accuracy that the faults cost", _cost, Unit.POINTS)
 _GRADIENT = Quantity("mean cosine of their first gradient and the exact one", _cosine, Unit.DIGITS)
@@ -103,12 +109,9 @@ _GRADIENT = Quantity("mean cosine of their first gradient and the exact one", _c
 
 def _tables(results: Results) -> list[Table]:
     columns = ("chips", "faults", "mean accuracy, %", "worst chip, %", "mean cosine of the first gradient", "skipped")
-    rows: list[list[Any]] = [
-        [len(each["accuracies"]), each["fault"], *_figures(each)]
-        for name in ("together", "alone")
-        for each in results[name]["faults"]
-    ]
-    programmed = results["together"]["deployed"]
+    entries = [results["together"], *results["budget"]["faults"]]
+    rows: list[list[Any]] = [[len(each["accuracies"]), each["fault"], *_figures(each)] for each in entries]
+    programmed = results["budget"]["deployed"]
     scores = 100 * float(np.mean(programmed)), 100 * min(programmed)
     rows.append([len(programmed), f"{TOGETHER}, learned ideally", *scores, None, None])
     pairs = [(name, value) for name, values in SWEEPS.items() for value in values]
@@ -130,7 +133,7 @@ STUDY = Study(
     title="Chips with faults",
     question="Which mismatch, how few levels, how coarse a meter and how short a run can learning on a chip bear?",
     protocol="/a/ and /i/ by 2+5+2 networks whose inputs act fivefold, chip r with network and split of seed r; "
-    "frequencies and couplings learn from differences of the outputs by Adam at 0.1, batches of 32, 20 epochs, centred "
+    "frequencies and couplings learn from differences of the outputs by Adam at 0.2, batches of 32, 10 epochs, centred "
     "frozen nudges of 5, one reading per state, couplings from 1 to 5. Mismatch of frequencies is a share of the "
     "operating frequency, with ten periods to a unit of time: 1 % is 0.63 in omega. All together: 1 % of both, five "
     "levels, 1 ps at 3 GHz.",
