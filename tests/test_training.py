@@ -597,7 +597,7 @@ class TestHistory:
         plan = plan.replace(bounds={}, batch_size=1 if plan.batch_size == 1 else 8)
         whole = pg.train(network, data, plan, engine="batch")
         group = __import__("phasegrad.training._batch", fromlist=["_Group"])._Group
-        update, calls = group._update, []
+        update, calls = group.update, []
 
         def interrupted(self, *arguments):
             calls.append(1)
@@ -605,7 +605,7 @@ class TestHistory:
                 raise KeyboardInterrupt
             return update(self, *arguments)
 
-        monkeypatch.setattr(group, "_update", interrupted)
+        monkeypatch.setattr(group, "update", interrupted)
         with pytest.warns(pg.TrainingWarning, match="was interrupted; the result is that of epoch"):
             result = pg.train(network, data, plan, engine="batch")
         assert result.interrupted

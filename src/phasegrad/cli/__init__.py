@@ -16,6 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 import phasegrad
 from phasegrad._files import printable
 from phasegrad.cli.checking import bench, draw, grid, verify
+from phasegrad.cli.chips import chip
 from phasegrad.cli.reproducing import reproduce, studies
 from phasegrad.cli.signals import STOPPED, Stops, heeding_signals, leave_in_peace
 from phasegrad.cli.training import predict, train
@@ -78,6 +79,7 @@ _COMMANDS = (
     (train, "phasegrad train vowels --vowels a,i --seeds 0:100 --learn omega --init spectral --json out.json"),
     (predict, "phasegrad predict model.npz samples.csv --json classes.json"),
     (grid, "phasegrad grid case118 --scale 1.3 --relieve 8-5 --plot grid.png"),
+    (chip, "phasegrad chip vowels --preset cmos-ring-65nm --chips 50 --plot budget.svg --json out.json"),
     (bench, "phasegrad bench --json bench.json"),
 )
 for _function, _example in _COMMANDS:

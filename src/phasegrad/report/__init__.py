@@ -1,6 +1,7 @@
 """Reports: what studies, trainings and benchmarks found, as tables, figures and files."""
 
 from phasegrad.report.benchmarks import benchmark_tables, draw_growth
+from phasegrad.report.chips import chip_tables, draw_budget
 from phasegrad.report.console import studies_table, verdict_tables, verification_tables
 from phasegrad.report.drawings import draw_two_phase, picture_format
 from phasegrad.report.grids import draw_grid, grid_tables
@@ -17,7 +18,9 @@ from phasegrad.report.training import (
 
 __all__ = [
     "benchmark_tables",
+    "chip_tables",
     "classifier_table",
+    "draw_budget",
     "draw_classifier",
     "draw_grid",
     "draw_growth",

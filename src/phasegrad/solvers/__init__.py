@@ -13,7 +13,7 @@ from phasegrad.solvers._choice import (
     solver_of,
 )
 from phasegrad.solvers._contract import Solution, Solver, residual
-from phasegrad.solvers._flow import GradientFlow
+from phasegrad.solvers._flow import GradientFlow, flow, flow_steps, velocity
 from phasegrad.solvers._linear import chunks, is_positive_definite
 from phasegrad.solvers._newton import InTurn, Newton, Progress
 from phasegrad.solvers._persistence import StiffFlow
@@ -44,6 +44,8 @@ __all__ = [
     "branch_solver",
     "chunks",
     "exceeds",
+    "flow",
+    "flow_steps",
     "is_positive_definite",
     "is_positive_with",
     "is_sparse",
@@ -57,4 +59,5 @@ __all__ = [
     "respond",
     "solver_of",
     "stability",
+    "velocity",
 ]

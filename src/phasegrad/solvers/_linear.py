@@ -18,11 +18,19 @@ from phasegrad._validation import Array, BoolArray, FloatArray
 def solve_positive(matrices: Array, right: Array) -> tuple[Array, BoolArray]:
     """Solve symmetric A x = b, b (B, n), for every sample; the mask says where A is positive definite."""
     positive = is_positive_definite(matrices)
-    if np.all(positive):
-        return _solved(matrices, right), positive
-    solution = np.zeros_like(right)
     rows = np.flatnonzero(positive)
-    solution[rows] = _solved(matrices[rows], right[rows])
+    try:
+        if rows.size == positive.size:
+            return _solved(matrices, right), positive
+        solution = np.zeros_like(right)
+        solution[rows] = _solved(matrices[rows], right[rows])
+    except np.linalg.LinAlgError:
+        # Rounding may lend a singular matrix a Cholesky factor: parts that nothing ties together.
+        if positive.size == 1:
+            return np.zeros_like(right), np.zeros_like(positive)
+        halves = zip(np.array_split(matrices, 2), np.array_split(right, 2), strict=True)
+        solutions, masks = zip(*(solve_positive(*half) for half in halves), strict=True)
+        return np.concatenate(solutions), np.concatenate(masks)
     return solution, positive
 
 

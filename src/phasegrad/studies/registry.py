@@ -13,7 +13,7 @@ from phasegrad.studies.study import Study
 _MODULES = (
     "identity", "asymmetry", "finite_beta", "gradient_rule", "mechanism", "ablation", "learning_rates", "modulation",
     "parameter_matched", "sweep", "convergence", "five_configurations", "spectral", "generalisation", "baselines",
-    "which_parameter", "peers", "readout", "outside",
+    "which_parameter", "peers", "readout", "mismatch", "outside",
 )  # fmt: skip
 STUDIES: tuple[Study, ...] = tuple(import_module(f"phasegrad.studies.{name}").STUDY for name in _MODULES)
 #: Studies that run only if they are asked for by name: they need data that is not in the package, and a GPU.

@@ -4,8 +4,20 @@ from phasegrad.training._engine import Engine, Problem, Progress, Tallies
 from phasegrad.training._files import load_state, save_state
 from phasegrad.training._history import History, Training, TrainingState, TrainingWarning
 from phasegrad.training._lanes import processors
-from phasegrad.training._optimizers import Adam, Constant, Cosine, Memory, Momentum, Optimizer, Schedule, Staircase
+from phasegrad.training._learner import Learner, missing
+from phasegrad.training._optimizers import (
+    Adam,
+    Arrays,
+    Constant,
+    Cosine,
+    Memory,
+    Momentum,
+    Optimizer,
+    Schedule,
+    Staircase,
+)
 from phasegrad.training._plan import Plan, Shuffle, classifier_plan, image_plan, paper_plan
+from phasegrad.training._samples import Samples
 from phasegrad.training._tensors import DTYPES
 from phasegrad.training._train import ENGINES, check_device, prepare, train
 
@@ -13,16 +25,19 @@ __all__ = [
     "DTYPES",
     "ENGINES",
     "Adam",
+    "Arrays",
     "Constant",
     "Cosine",
     "Engine",
     "History",
+    "Learner",
     "Memory",
     "Momentum",
     "Optimizer",
     "Plan",
     "Problem",
     "Progress",
+    "Samples",
     "Schedule",
     "Shuffle",
     "Staircase",
@@ -34,6 +49,7 @@ __all__ = [
     "classifier_plan",
     "image_plan",
     "load_state",
+    "missing",
     "paper_plan",
     "prepare",
     "processors",

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from phasegrad.networks import Network
 from phasegrad.tensors import Coupled, Structure, weight_of
-from phasegrad.training._batch import bounds_of, on_edges, step_scales
 from phasegrad.training._engine import Problem
+from phasegrad.training._learner import bounds_of, on_edges, step_scales
 from phasegrad.training._norms import FIRST_STEPS, first_vector, followed, inner_links
 from phasegrad.training._optimizers import Adam, Momentum
 

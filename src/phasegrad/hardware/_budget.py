@@ -1,0 +1,196 @@
+"""The error budget of a chip: what each fault costs alone, and all together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from phasegrad._validation import FloatArray, whole_number
+from phasegrad.gradients import cosine, gradient_from_phases
+from phasegrad.hardware._chips import Ensemble
+from phasegrad.hardware._hardware import Hardware
+from phasegrad.hardware._learning import OnDevice
+from phasegrad.networks import Network
+from phasegrad.readouts import Readout
+from phasegrad.training import Plan, Training, train
+
+#: What all faults together are called.
+TOGETHER = "all together"
+# Training samples whose mean gradient is compared with the exact one.
+_PROBED = 32
+_WEAK = 1e-3
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What became of chips with some faults: test accuracy of each, and the cosine of its first gradient, (R,)."""
+
+    fault: str
+    accuracy: FloatArray
+    cosine: FloatArray
+    skipped: int
+
+    @property
+    def mean_cosine(self) -> float | None:
+        """The mean cosine of the chips that show a gradient; None where none does."""
+        there = self.cosine[np.isfinite(self.cosine)]
+        return float(there.mean()) if there.size else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "fault": self.fault, "mean_accuracy": float(self.accuracy.mean()),
+            "worst_accuracy": float(self.accuracy.min()), "mean_cosine": self.mean_cosine,
+            "skipped": self.skipped, "accuracies": self.accuracy.tolist(),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What chips of a kind reach when they learn, fault by fault; ``entries`` begin with no fault and end with all.
+
+    ``deployed`` are the accuracies of chips that were given what an ideal network had learned, without learning on
+    them. ``runs`` is how often each chip settled while it learned.
+    """
+
+    hardware: Hardware
+    beta: float
+    entries: tuple[Entry, ...]
+    deployed: FloatArray
+    runs: int
+
+    @property
+    def blame(self) -> str:
+        """The fault that alone costs most accuracy; empty where none costs anything."""
+        ideal, *alone, _ = self.entries if len(self.entries) > 1 else (*self.entries, self.entries[0])
+        worst = min(alone, key=lambda each: float(each.accuracy.mean()), default=ideal)
+        return worst.fault if worst.accuracy.mean() < ideal.accuracy.mean() else ""
+
+    @property
+    def seconds(self) -> float:
+        """How long a chip would have settled in all, NaN where its times are not known."""
+        return self.runs * self.hardware.seconds
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        seconds = {"seconds_per_run": self.hardware.seconds, "seconds": self.seconds}
+        return {
+            "hardware": self.hardware.name, "sources": dict(self.hardware.sources), "beta": self.beta,
+            "readings": self.hardware.readout.readings, "runs": self.runs, "blame": self.blame,
+            **{name: value if math.isfinite(value) else None for name, value in seconds.items()},
+            "faults": [each.as_dict() for each in self.entries], "deployed": self.deployed.tolist(),
+        }  # fmt: skip
+
+
+def error_budget(
+    networks: Sequence[Network], data: Any, hardware: Hardware, plan: Plan,
+    *, alone: bool = True, progress: Callable[[str], object] | None = None,
+) -> Budget:  # fmt: skip
+    """Let chips learn, one per network, with no fault, with each fault alone and with all; return what they reach.
+
+    Chip r has the seed r, so that its faults are the same ones alone and together.
+
+    Parameters
+    ----------
+    networks : sequence of Network
+        Where each chip begins.
+    data : Dataset, or a list of one per network
+        With a test part.
+    hardware : Hardware
+    plan : Plan
+        As `OnDevice` takes it.
+    alone : bool
+        Whether to train with each fault alone, too.
+    progress : callable, optional
+        Called with the name of the faults before each training.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> from phasegrad.hardware import Hardware, error_budget
+    >>> networks = [pg.layered(2, 5, 2, seed=seed) for seed in range(2)]
+    >>> plan = pg.Plan(learn=("omega", "coupling"), objective=pg.OutputDifferences(), beta=2.0, epochs=2)
+    >>> kind = Hardware(coupling_mismatch=0.02, readout=pg.Readout(0.01))
+    >>> found = error_budget(networks, pg.datasets.vowels(["a", "i"]), kind, plan)
+    >>> [entry.fault for entry in found.entries]
+    ['none', 'coupling mismatch', 'reading', 'all together']
+    """
+    whole_number("number of networks", len(networks), 1, "error_budget")
+    kinds = {"none": hardware.only()}
+    if alone and len(hardware.faults) > 1:
+        kinds |= {fault: hardware.only(fault) for fault in hardware.faults}
+    if hardware.faults:
+        kinds[TOGETHER] = hardware
+    learned = {}
+    for fault, kind in kinds.items():
+        if progress is not None:
+            progress(fault)
+        learned[fault] = learn_with(kind, networks, data, plan, fault)
+    chips = hardware.ensemble(networks[0], len(networks))
+    deployed = _deployed(learned["none"][1], data, plan, chips)
+    return Budget(hardware, plan.beta, tuple(entry for entry, _ in learned.values()), deployed, _runs(plan, data))
+
+
+def learn_with(
+    hardware: Hardware, networks: Sequence[Network], data: Any, plan: Plan, name: str = TOGETHER
+) -> tuple[Entry, Training]:
+    """Let chips of one kind learn, chip r with the seed r; return what became of them, and the training."""
+    chips = hardware.ensemble(networks[0], len(networks))
+    cosines = _cosines(chips, networks, data, plan)
+    result = train(list(networks), data, plan, engine=OnDevice(chips, dead="count"))
+    return Entry(name, result.history.test_accuracy[:, -1], cosines, int(result.history.skipped.sum())), result
+
+
+def _deployed(ideal: Training, data: Any, plan: Plan, chips: Ensemble) -> FloatArray:
+    """Return the test accuracies of chips that are given what ideal networks learned."""
+    result = train(list(ideal.networks), data, plan, epochs=0, engine=OnDevice(chips, dead="count"))
+    return np.asarray(result.history.test_accuracy[:, -1])
+
+
+def _runs(plan: Plan, data: Any) -> int:
+    """Return how often one chip settles for one sample while it learns, scores left aside."""
+    first = data[0] if isinstance(data, list) else data
+    per_sample = (3 if plan.gradient == "centred" else 2) + (plan.lock_floor is not None)
+    return per_sample * plan.epochs * len(first.y_train)
+
+
+def _cosines(chips: Ensemble, networks: Sequence[Network], data: Any, plan: Plan) -> FloatArray:
+    """Return the cosine of the gradient that every chip measures and the one that it has, (R,).
+
+    The latter is what a perfect meter would find by a very weak nudge after a very long time.
+    """
+    perfect = chips.hardware.replace(readout=Readout(), settling_time=None, jitter=0.0, drift=0.0)
+    exact = _gradients(perfect.ensemble(networks[0], chips.seeds), networks, data, plan, _WEAK)
+    measured = _gradients(chips, networks, data, plan, plan.beta)
+    return np.array(
+        [cosine(*both) if np.isfinite(both).all() else math.nan for both in zip(measured, exact, strict=True)]
+    )
+
+
+def _gradients(chips: Ensemble, networks: Sequence[Network], data: Any, plan: Plan, beta: float) -> FloatArray:
+    """Return the mean gradient of the first training samples that every chip shows under centred nudges, (R, width)."""
+    sets = data if isinstance(data, list) else [data] * len(networks)
+    inputs = np.stack([each.x_train[:_PROBED].reshape(-1, len(networks[0].inputs)) for each in sets])
+    chips.program({name: np.stack([each.parameters[name] for each in networks]) for name in networks[0].parameters})
+    chips.run(inputs)
+    free, nodes = chips.read(), list(networks[0].outputs)
+    targets = np.stack([plan.objective.check_target(each.y_train[:_PROBED], networks[0]) for each in sets])
+    torques = beta * plan.objective.force(np.nan_to_num(free[:, :, nodes]), targets)
+    shown = []
+    for sign in (1, -1):
+        chips.run(inputs, sign * torques)
+        shown.append(chips.read())
+    gradients = []
+    for r, network in enumerate(networks):
+        good = np.all(np.isfinite([free[r], shown[0][r], shown[1][r]]), axis=(0, 2))
+        slopes = gradient_from_phases(
+            network, free[r, good], shown[0][r, good], beta, opposite=shown[1][r, good], inputs=inputs[r, good],
+            wrt=tuple(plan.rates), frequencies=plan.frequencies,
+        )  # fmt: skip
+        total = np.concatenate([each.sum(axis=0) for each in slopes.values()])
+        gradients.append(total if good.any() else np.full(total.shape, np.nan))
+    return np.stack(gradients)

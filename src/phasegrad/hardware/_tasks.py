@@ -1,0 +1,57 @@
+"""Tasks that chips learn: where they begin, their samples, and a plan that survives noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from phasegrad import datasets
+from phasegrad._validation import choice, whole_number
+from phasegrad.datasets import Dataset
+from phasegrad.hardware._hardware import Hardware, Range
+from phasegrad.networks import Network, layered, signed_layers
+from phasegrad.objectives import CosineCrossEntropy, OutputDifferences
+from phasegrad.training import Plan
+
+#: The tasks.
+TASKS = ("vowels", "digits")
+_VOWELS = Plan(
+    learn={"omega": 0.2, "coupling": 0.2}, objective=OutputDifferences(), beta=5.0, epochs=10, batch_size=32,
+    bounds={"omega": (-3.0, 3.0)}, lock_floor=None, evaluate_every=1_000_000,
+)  # fmt: skip
+_DIGITS = Plan(
+    learn={"coupling": 0.003, "field_phase": 0.003}, objective=CosineCrossEntropy(sharpness=16.0), beta=0.1, epochs=20,
+    batch_size=50, lock_floor=None, evaluate_every=1_000_000,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Task:
+    """Networks (one per chip), their samples, how they learn, and the range of couplings that suits them."""
+
+    networks: tuple[Network, ...]
+    data: Any
+    plan: Plan
+    coupling_range: Range
+
+    def fitted(self, hardware: Hardware) -> Hardware:
+        """Return hardware with the range of couplings of this task, where it has none of its own."""
+        if hardware.coupling_range is not None:
+            return hardware
+        return hardware.replace(coupling_range=self.coupling_range)
+
+
+def task(name: str, chips: int) -> Task:
+    """Return a task for so many chips.
+
+    "vowels": /a/ and /i/ by the paper's 2+5+2 networks, chip r with the network and the split of seed r. "digits":
+    8 x 8 pixels by 64-100-10 networks with fields, one start for all chips.
+    """
+    choice("task", name, TASKS, "a chip")
+    count = whole_number("chips", chips, 1, "a task")
+    if name == "digits":
+        network = signed_layers(64, 100, 10, rest=CosineCrossEntropy.undecided)
+        return Task((network,) * count, datasets.digits(), _DIGITS, (-0.6, 0.6))
+    networks = tuple(layered(2, 5, 2, seed=seed, input_scale=5.0) for seed in range(count))
+    data: list[Dataset] = [datasets.vowels(["a", "i"], seed=seed) for seed in range(count)]
+    return Task(networks, data, _VOWELS, (1.0, 5.0))
