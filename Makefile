@@ -14,15 +14,18 @@ reproduce: venv
 test: venv system
 	$(BIN)/python -m pytest -n auto -m "not slow and not gpu"
 
-# The one thing from the system's package manager: a browser to test the page in. SYSTEM=no does without it and those tests.
+# Two programs from the system's package manager: a browser to test the page in, and ngspice to test circuits with.
+# SYSTEM=no does without what is missing, and without those tests.
 SYSTEM ?= yes
+MISSING = for program in chromium ngspice; do command -v $$program >/dev/null || printf ' %s' $$program; done
 .PHONY: system
 system:
-	@if command -v chromium >/dev/null; then :; \
-	elif test "$(SYSTEM)" = yes && test "$$(id -u)" = 0 && grep -qs '^ID=debian' /etc/os-release && command -v apt-get >/dev/null; then \
-	echo "About to install chromium with apt-get, as root: the page is tested in that browser. 'make test SYSTEM=no' installs nothing and leaves those tests out."; \
-	apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium || echo "That failed: the page is not tested in a browser."; \
-	else echo "There is no Chromium here: the page is not tested in a browser."; fi
+	@missing=$$($(MISSING)); \
+	if test -z "$$missing"; then exit 0; fi; \
+	if test "$(SYSTEM)" = yes && test "$$(id -u)" = 0 && grep -qs '^ID=debian' /etc/os-release && command -v apt-get >/dev/null; then \
+	echo "About to install$$missing with apt-get, as root: the page is tested in the browser chromium, circuits in ngspice. 'make test SYSTEM=no' installs nothing and leaves those tests out."; \
+	apt-get update -qq && apt-get install -y -qq --no-install-recommends $$missing || echo "That failed: what needs$$missing is not tested."; \
+	else echo "Not here:$$missing. What needs it is not tested (chromium: the page; ngspice: circuits)."; fi
 
 test-slow: venv
 	$(BIN)/python -m pytest -n auto -m slow

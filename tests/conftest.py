@@ -59,6 +59,16 @@ def one_thread():
 
 
 @pytest.fixture(scope="session")
+def spice():
+    """Skip, in words, where ngspice is missing; fail where it is demanded."""
+    if shutil.which("ngspice") is None:
+        words = "Circuits are not simulated: install ngspice (Debian: apt-get install ngspice)."
+        if os.environ.get("PHASEGRAD_REQUIRE_NGSPICE") == "1":
+            pytest.fail(words)
+        pytest.skip(words)
+
+
+@pytest.fixture(scope="session")
 def browser():
     program = shutil.which("chromium")
     try:

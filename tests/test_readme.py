@@ -163,8 +163,8 @@ def test_make_says_what_it_installs_and_can_be_told_not_to(tmp_path):
         (tmp_path / name).chmod(0o755)
     called = tmp_path / "called"
     for word, expected in (
-        ("no", "There is no Chromium here"),
-        ("yes", "About to install chromium with apt-get, as root: the page is tested"),
+        ("no", "Not here: chromium ngspice. What needs it is not tested"),
+        ("yes", "About to install chromium ngspice with apt-get, as root: the page is tested"),
     ):
         done = subprocess.run(
             [_make(), "-C", str(ROOT), "system", f"SYSTEM={word}"],

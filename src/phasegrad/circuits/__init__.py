@@ -6,7 +6,7 @@ from phasegrad.circuits._components import Components
 from phasegrad.circuits._interaction import MeasuredInteraction, fit_interaction
 from phasegrad.circuits._netlist import Bridge, Injection, Netlist, write_netlist
 from phasegrad.circuits._ngspice import NgspiceError, Waveforms, has_ngspice, ngspice, ngspice_version
-from phasegrad.circuits._phases import Locked, crossing_frequency, lock, settling_cycles
+from phasegrad.circuits._phases import Locked, crossing_frequency, lock, phase_history, settling_cycles
 from phasegrad.circuits._rings import Rings
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "lock",
     "ngspice",
     "ngspice_version",
+    "phase_history",
     "settling_cycles",
     "write_netlist",
 ]

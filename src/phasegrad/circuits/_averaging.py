@@ -11,7 +11,8 @@ of its gain, which leaves it the amplitude A_i. To first order in eps the force 
     + 2 eps omega_i sum_j K_ij sin(theta_j - theta_i)          unequal capacitors
     + eps omega_i^2 / 2                                        a tank's reactance is not linear in frequency
 
-and the phases by the Laplacian's inverse of that.
+and the phases by the Laplacian's inverse of that. Left out are the
+squares of these, such as (eps / mu)^2, and -mu^2 omega_i / 16, the pull of the harmonics on what capacitors do.
 """
 
 from __future__ import annotations

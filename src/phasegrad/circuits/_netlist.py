@@ -106,7 +106,9 @@ def write_netlist(
     --------
     >>> import phasegrad as pg
     >>> from phasegrad.circuits import Components, write_netlist
-    >>> print(write_netlist(pg.complete(2, omega=[0.5, -0.5]), Components()).text)
+    >>> netlist = write_netlist(pg.complete(2, omega=[0.5, -0.5], outputs=[1]), Components())
+    >>> [line for line in netlist.text.splitlines() if line.startswith("R")]
+    ['R0 n0 n1 5.000000000000e+04']
     """
     check_network(network)
     system, shape = build_system(network, inputs)

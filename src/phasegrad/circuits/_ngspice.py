@@ -23,12 +23,15 @@ _MISSING = (
     "Homebrew have it too), or use stored results."
 )
 # Relative and absolute tolerances, the latter as shares of what is typical of a circuit; then looser ones.
-_TOLERANCES = ((1e-4, 1e-7, "trap"), (1e-3, 1e-5, "gear"))
+_TOLERANCES = ((1e-6, 1e-9, "trap"), (1e-3, 1e-5, "gear"))
+# Steps are those that the netlist asks for: chosen by an estimate of the error, they would differ between a free and a
+# nudged run, and so would the error, of which a gradient is to see the difference.
+_LAX = 1000
 _SMALL_STEP = "timestep too small"
 _LONGEST = 300
 
 
-class NgspiceError(RuntimeError):
+class NgspiceError(OSError):
     """ngspice is missing, failed, or took too long; the sentence says which, and what to do."""
 
 
@@ -120,7 +123,7 @@ def _with_tolerances(netlist: Netlist, relative: float, absolute: float, method:
     volt, ampere, farad = netlist.scales
     options = (
         f".options reltol={relative:g} vntol={absolute * volt:.6e} abstol={absolute * ampere:.6e} "
-        f"chgtol={absolute * farad * volt:.6e} method={method}"
+        f"chgtol={absolute * farad * volt:.6e} trtol={_LAX} method={method}"
     )
     first, rest = netlist.text.split("\n", 1)
     return f"{first}\n{options}\n{rest}"

@@ -142,13 +142,31 @@ def settling_cycles(waveforms: Waveforms, frequency: float, *, within: float = 0
     window : int
         Cycles that one phase is fitted to.
     """
-    within, window = positive_float("within", within, "settling_cycles"), whole_number("window", window, 1, "window")
-    count = int((waveforms.times[-1] - waveforms.times[0]) * frequency / window)
-    ends = waveforms.times[0] + np.arange(1, count + 1) * window / frequency
-    phases = _motion(_fits(waveforms, frequency, ends, window))
+    within = positive_float("within", within, "settling_cycles")
+    cycles, phases = phase_history(waveforms, frequency, window=window)
     differences = phases - phases[:, :1]
     far = np.max(np.abs(differences - differences[-1]), axis=1) > within
-    return float(window * (np.flatnonzero(far)[-1] + 1)) if np.any(far) else float(window)
+    return float(cycles[min(np.flatnonzero(far)[-1] + 1, len(cycles) - 1)]) if np.any(far) else float(cycles[0])
+
+
+def phase_history(waveforms: Waveforms, frequency: float, *, window: int = 2) -> tuple[FloatArray, FloatArray]:
+    """Return the phases of all oscillators, (W, N), window by window, and after how many cycles each ends, (W,).
+
+    Parameters
+    ----------
+    waveforms : Waveforms
+    frequency : float
+        That they are counted from, in hertz.
+    window : int
+        Cycles that one phase is fitted to.
+    """
+    frequency = positive_float("frequency", frequency, "phase_history")
+    window = whole_number("window", window, 1, "phase_history")
+    count = int((waveforms.times[-1] - waveforms.times[0]) * frequency / window)
+    if count < 1:
+        raise ValueError(f"These waveforms are shorter than {window} cycles. Simulate more, or take a shorter window.")
+    cycles = window * np.arange(1.0, count + 1)
+    return cycles, _motion(_fits(waveforms, frequency, waveforms.times[0] + cycles / frequency, window))
 
 
 def _fits(waveforms: Waveforms, frequency: float, ends: FloatArray, span: float) -> np.ndarray:

@@ -20,10 +20,10 @@ _NAMES = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="STUDY",
-        help="Studies to run; if none is named all but images, which needs data and, to be fast, a GPU.",
+        help="Studies to run; if none is named all but images, which needs data and a GPU, and circuit (ngspice).",
     ),
 ]
-_IMAGES = "images"
+_IMAGES, _CIRCUIT = "images", "circuit"
 
 
 def reproduce(
@@ -48,12 +48,15 @@ def reproduce(
     Exit status: 0 when the page is written, whatever the verdicts; 1 if a piece of work failed; 2 for wrong input.
     """
     from phasegrad import reproduction
+    from phasegrad.circuits import ngspice_version
     from phasegrad.cli.progress import ReproductionProgress
     from phasegrad.report import verdict_tables
     from phasegrad.reproduction import require
     from phasegrad.studies import choose
 
     chosen = _with_images(choose(names or ()), device, data)
+    if any(study.name == _CIRCUIT for study in chosen):
+        ngspice_version()  # says how to get it where there is none
     if workers is None and cluster is None and any(study.name == _IMAGES for study in chosen):
         workers = 1  # one GPU is for one run at a time
     _check_workers(workers, cluster)

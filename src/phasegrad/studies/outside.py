@@ -13,12 +13,12 @@ STUDY = Study(
         Claim(
             "outside-hardware", "Section 7.3", "proposed",
             "Frequencies, couplings and nudges map onto bias currents, capacitances and injection currents.",
-            note="It needs an oscillator circuit; nothing here measures one.",
+            note="It needs a circuit that is built; the study circuit simulates one, of other components.",
         ),
         Claim(
             "outside-settling", "Section 7.3", "in principle",
             "In hardware the learning loop would run at the settling time of the oscillators.",
-            note="It needs hardware; the package computes equilibria, not settling times of devices.",
+            note="It needs hardware; the study circuit simulates how long oscillators settle.",
         ),
         Claim(
             "outside-prior-work", "Abstract, section 2", "stated, with citations",

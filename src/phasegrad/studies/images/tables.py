@@ -1,17 +1,16 @@
-"""Tables of the runs on images, beside the figures of others; as Markdown between the markers of a page."""
+"""Tables of the runs on images, beside the figures of others, and the page that shows them."""
 
 from __future__ import annotations
 
-import re
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from phasegrad._files import printable, write_bytes
 from phasegrad.studies.images.experiments import ALL_COUPLINGS, EXPERIMENTS, GRADIENTS, WHICH
 from phasegrad.studies.images.results import Results, Run
+from phasegrad.studies.pages import fill_page, filled, markdown
 from phasegrad.studies.study import Table
 
 NOTHING = "not measured"
@@ -55,40 +54,19 @@ def tables(results: Results) -> list[Table]:
     return [_trained(results), _which(results), _gradients(results), _peers(results)]
 
 
-def markdown(table: Table) -> str:
-    """Return a table as Markdown."""
-    lines = [table.columns, ["---"] * len(table.columns), *table.rows]
-    rows = ["| " + " | ".join(str(cell).replace("|", "/") for cell in line) + " |" for line in lines]
-    return "\n".join([*rows, "", table.note]).rstrip() + "\n"
-
-
 def images_tables(path: Path) -> dict[str, str]:
     """Return the tables of a file of results as Markdown, by name."""
     return {table.name: markdown(table) for table in tables(Results.read(path))}
 
 
 def write_page(path: Path, results: Results) -> None:
-    """Write the tables of a page anew; everything outside its markers stays.
-
-    A table stands between the lines ``<!-- table NAME -->`` and ``<!-- end of table -->``.
-    """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise FileNotFoundError(f"There is no page {printable(path)}. Name one with markers for tables.") from None
-    write_bytes(path, with_tables(text, results).encode("utf-8"))
+    """Write the tables of a page anew; everything outside its markers stays."""
+    fill_page(path, tables(results))
 
 
 def with_tables(text: str, results: Results) -> str:
     """Return the text of a page with the tables between its markers written anew."""
-    made = {table.name: markdown(table) for table in tables(results)}
-
-    def written(found: re.Match[str]) -> str:
-        if found[1] not in made:
-            raise ValueError(f"There is no table {found[1]!r:.60}. Tables are {', '.join(made)}.")
-        return f"<!-- table {found[1]} -->\n\n{made[found[1]]}\n<!-- end of table -->"
-
-    return re.sub(r"<!-- table ([\w-]+) -->\n.*?<!-- end of table -->", written, text, flags=re.DOTALL)
+    return filled(text, tables(results))
 
 
 def _trained(results: Results) -> Table:
