@@ -20,6 +20,7 @@ DOCS = Path(__file__).parent.parent / "docs"
         ("scaling.md", 2),
         ("pytorch.md", 6),
         ("images.md", 3),
+        ("circuits.md", 1),
     ],
 )
 def test_every_example_runs_and_prints_what_is_shown(page, least, tmp_path, monkeypatch):
