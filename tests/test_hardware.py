@@ -1,11 +1,14 @@
 """Chips with faults, what is programmed into them and read from them, and learning on them."""
 
+import json
 import math
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import phasegrad as pg
+from phasegrad.cli import app
 from phasegrad.hardware import FAULTS, Chip, Device, Hardware, OnDevice, preset, presets
 
 INPUTS = np.random.default_rng(5).uniform(-1, 1, (6, 2))
@@ -455,3 +458,23 @@ class TestBudget:
         entry, _ = pg.hardware.learn_with(chosen.fitted(kind), chosen.networks, chosen.data, chosen.plan)
         assert entry.accuracy.mean() >= 0.99
         assert entry.accuracy.min() >= 0.95
+
+
+class TestCommand:
+    def test_the_budget_is_shown_drawn_and_written(self, tmp_path):
+        words = ["chip", "vowels", "--preset", "lc-board", "--chips", "2", "--epochs", "1"]
+        places = tmp_path / "budget.svg", tmp_path / "out.json"
+        result = CliRunner().invoke(app, [*words, "--plot", str(places[0]), "--json", str(places[1])])
+        assert result.exit_code == 0, result.output
+        assert "all together" in result.output
+        assert "To blame most" in result.output
+        assert "Chou" in result.output
+        assert "all together" in places[0].read_text()
+        found = json.loads(places[1].read_text())
+        assert found["hardware"] == "lc-board"
+        assert len(found["faults"][-1]["accuracies"]) == 2
+
+    def test_an_unknown_preset_is_refused(self):
+        result = CliRunner().invoke(app, ["chip", "vowels", "--preset", "cmos-ring"])
+        assert result.exit_code != 0
+        assert "Did you mean" in str(result.exception)

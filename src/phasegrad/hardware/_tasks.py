@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from phasegrad import datasets
 from phasegrad._validation import choice, whole_number
 from phasegrad.datasets import Dataset
@@ -15,12 +17,13 @@ from phasegrad.training import Plan
 
 #: The tasks.
 TASKS = ("vowels", "digits")
+_STRENGTH = 20.0
 _VOWELS = Plan(
     learn={"omega": 0.2, "coupling": 0.2}, objective=OutputDifferences(), beta=5.0, epochs=10, batch_size=32,
     bounds={"omega": (-3.0, 3.0)}, lock_floor=None, evaluate_every=1_000_000,
 )  # fmt: skip
 _DIGITS = Plan(
-    learn={"coupling": 0.003, "field_phase": 0.003}, objective=CosineCrossEntropy(sharpness=16.0), beta=0.1, epochs=20,
+    learn={"coupling": 0.1, "field_phase": 0.005}, objective=CosineCrossEntropy(sharpness=8.0), beta=2.0, epochs=15,
     batch_size=50, lock_floor=None, evaluate_every=1_000_000,
 )  # fmt: skip
 
@@ -50,8 +53,10 @@ def task(name: str, chips: int) -> Task:
     choice("task", name, TASKS, "a chip")
     count = whole_number("chips", chips, 1, "a task")
     if name == "digits":
-        network = signed_layers(64, 100, 10, rest=CosineCrossEntropy.undecided)
-        return Task((network,) * count, datasets.digits(), _DIGITS, (-0.6, 0.6))
+        # Fields much stronger than the mismatch of frequencies keep all oscillators locked.
+        network = signed_layers(64, 100, 10, rest=CosineCrossEntropy.undecided, gain=_STRENGTH)
+        network = network.replace(field_strength=np.full(network.size, _STRENGTH))
+        return Task((network,) * count, datasets.digits(), _DIGITS, (-_STRENGTH / 4, _STRENGTH / 4))
     networks = tuple(layered(2, 5, 2, seed=seed, input_scale=5.0) for seed in range(count))
     data: list[Dataset] = [datasets.vowels(["a", "i"], seed=seed) for seed in range(count)]
     return Task(networks, data, _VOWELS, (1.0, 5.0))

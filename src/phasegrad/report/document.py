@@ -31,7 +31,7 @@ def claims_document(studies: Sequence[Study], verdicts: Mapping[str, Verdict]) -
     """
     found = Counter(verdicts[claim.key] for study in studies for claim in study.claims)
     lines = [_HEAD, ", ".join(f"{found[verdict]} {verdict.value}" for verdict in Verdict if found[verdict]) + "."]
-    for study in studies:
+    for study in (each for each in studies if each.claims):
         lines += [f"\n## {study.title} (`{study.name}`)\n", "| claim | where | published | verdict | rule |"]
         lines.append("|---|---|---|---|---|")
         for claim in study.claims:
