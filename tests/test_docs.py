@@ -21,6 +21,7 @@ DOCS = Path(__file__).parent.parent / "docs"
         ("pytorch.md", 6),
         ("images.md", 3),
         ("circuits.md", 1),
+        ("hardware.md", 4),
     ],
 )
 def test_every_example_runs_and_prints_what_is_shown(page, least, tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from phasegrad._validation import FloatArray, whole_number
-from phasegrad.gradients import cosine, gradient_from_phases
+from phasegrad.equilibria import find_equilibrium
+from phasegrad.gradients import Measurement, cosine, gradient_from_phases, plan_measurement
 from phasegrad.hardware._chips import Ensemble
 from phasegrad.hardware._hardware import Hardware
 from phasegrad.hardware._learning import OnDevice
@@ -23,6 +25,8 @@ TOGETHER = "all together"
 # Training samples whose mean gradient is compared with the exact one.
 _PROBED = 32
 _WEAK = 1e-3
+# Training samples whose measurement is planned, and oscillators beyond which that takes too long.
+_ADVISED, _SMALL = 8, 64
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,9 @@ class Budget:
     """What chips of a kind reach when they learn, fault by fault; ``entries`` begin with no fault and end with all.
 
     ``deployed`` are the accuracies of chips that were given what an ideal network had learned, without learning on
-    them. ``runs`` is how often each chip settled while it learned.
+    them. ``runs`` is how often each chip settled while it learned. ``measurement`` is what `plan_measurement` advises
+    for the first network with this meter, None where the meter has no noise, the network more than 64 oscillators, or
+    there is nothing to measure.
     """
 
     hardware: Hardware
@@ -62,6 +68,7 @@ class Budget:
     entries: tuple[Entry, ...]
     deployed: FloatArray
     runs: int
+    measurement: Measurement | None = None
 
     @property
     def blame(self) -> str:
@@ -82,6 +89,7 @@ class Budget:
             "hardware": self.hardware.name, "sources": dict(self.hardware.sources), "beta": self.beta,
             "readings": self.hardware.readout.readings, "runs": self.runs, "blame": self.blame,
             **{name: value if math.isfinite(value) else None for name, value in seconds.items()},
+            "measurement": None if self.measurement is None else dataclasses.asdict(self.measurement),
             "faults": [each.as_dict() for each in self.entries], "deployed": self.deployed.tolist(),
         }  # fmt: skip
 
@@ -132,7 +140,31 @@ def error_budget(
         learned[fault] = learn_with(kind, networks, data, plan, fault)
     chips = hardware.ensemble(networks[0], len(networks))
     deployed = _deployed(learned["none"][1], data, plan, chips)
-    return Budget(hardware, plan.beta, tuple(entry for entry, _ in learned.values()), deployed, _runs(plan, data))
+    return Budget(
+        hardware, plan.beta, tuple(entry for entry, _ in learned.values()), deployed, _runs(plan, data),
+        advised(hardware, networks[0], data, plan),
+    )  # fmt: skip
+
+
+def advised(hardware: Hardware, network: Network, data: Any, plan: Plan) -> Measurement | None:
+    """Return how the meter of a kind of chip should measure the gradient of a network on some training samples."""
+    first = data[0] if isinstance(data, list) else data
+    inputs = first.x_train[:_ADVISED].reshape(-1, len(network.inputs))
+    if not hardware.readout.deviation or network.size > _SMALL:
+        return None
+    times: dict[str, Any] = {}
+    if math.isfinite(hardware.seconds) and hardware.frequency is not None:
+        times = {"frequency": hardware.frequency, "settling_cycles": hardware.seconds * hardware.frequency}
+    equilibrium = find_equilibrium(network, inputs)
+    if not np.all(equilibrium.stable):
+        return None
+    try:
+        return plan_measurement(
+            network, equilibrium, plan.objective, first.y_train[:_ADVISED], hardware.readout, wrt=tuple(plan.rates),
+            frequencies=plan.frequencies, method=plan.gradient, **times,
+        )  # fmt: skip
+    except ValueError:
+        return None
 
 
 def learn_with(

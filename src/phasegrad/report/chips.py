@@ -28,6 +28,8 @@ def chip_tables(found: Budget) -> RenderableType:
         table(f"{counted(count, 'chip')} that learn, test samples", columns, rows),
         Text(_summary(found), style="bold"),
     ]
+    if found.measurement is not None:
+        lines.append(Text(f"Advice for the first chip, untrained, by its meter alone. {found.measurement}"))
     return Group(*lines)
 
 

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from phasegrad.hardware import TOGETHER, Hardware, OnDevice, error_budget, learn_with, task
+from phasegrad.hardware import TOGETHER, Hardware, error_budget, learn_with, task
 from phasegrad.readouts import Readout
 from phasegrad.studies.measures import Measure, Quantity, Results, Unit
 from phasegrad.studies.piece import Piece
 from phasegrad.studies.rules import all_of, at_least, at_most
 from phasegrad.studies.study import Study, Table, check
-from phasegrad.training import train
 
 CHIPS = 100
 SWEPT = 6
@@ -58,17 +57,6 @@ def swept(name: str, value: Any, chips: int) -> dict[str, Any]:
     kind = chosen.fitted(Hardware(**changes))
     entry, _ = learn_with(kind, chosen.networks, chosen.data, chosen.plan, name)
     return {"value": value, **entry.as_dict()}
-
-
-def digits(seed: int) -> dict[str, Any]:
-    """Let an ideal chip and one with all faults learn digits; return their test accuracies."""
-    chosen = task("digits", 1)
-    (network,), scores = chosen.networks, []
-    for kind in (Hardware(), together()):
-        chip = chosen.fitted(kind).sample(network, seed)
-        result = train(network, chosen.data, chosen.plan, engine=OnDevice([chip], dead="count"))
-        scores.append(float(result.history.test_accuracy[0, -1]))
-    return {"ideal": scores[0], "chip": scores[1]}
 
 
 def _plan(seeds: int | None) -> dict[str, Piece]:
