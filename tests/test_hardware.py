@@ -434,10 +434,19 @@ class TestBudget:
         assert found.seconds == pytest.approx(found.runs * 0.2 * 10 / 1e9)
         assert found.blame in {"", *FAULTS}
         assert len(found.as_dict()["deployed"]) == 2
+        # The advice is that of plan_measurement for the first network, its meter and its time to settle.
+        data, network = chosen.data[0], chosen.networks[0]
+        advice = pg.plan_measurement(
+            network, pg.find_equilibrium(network, data.x_train[:8]), chosen.plan.objective, data.y_train[:8],
+            pg.Readout(0.02), wrt=("omega", "coupling"), frequencies="raw", frequency=1e9, settling_cycles=2,
+        )  # fmt: skip
+        assert found.measurement == advice
+        assert found.as_dict()["measurement"]["beta"] == advice.beta
 
     def test_an_ideal_chip_has_nothing_to_blame(self):
         chosen = pg.hardware.task("vowels", 1)
         found = pg.hardware.error_budget(chosen.networks, chosen.data, Hardware(), chosen.plan.replace(epochs=1))
+        assert found.measurement is None
         assert [entry.fault for entry in found.entries] == ["none"]
         assert found.blame == ""
         assert found.as_dict()["seconds"] is None

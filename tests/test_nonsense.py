@@ -31,6 +31,7 @@ VALID = {
     ],
     "predict": [("model.npz", "samples.csv")],
     "grid": [("case9",)],
+    "chip": [("vowels", "--chips", "1", "--epochs", "0")],
     "draw": [("picture.svg",)],
     "studies": [()],
     "reproduce": [("finite-beta", "--seeds", "1", "--workers", "1", "--out", "out")],
@@ -131,7 +132,8 @@ def complaints(line: Line, place: Path, here) -> list[str]:
     except Exception as error:
         return [f"raised {error!r:.200}"]
     said = " ".join(re.sub("[│╭╮╰╯─]", " ", result.stderr).split())
-    typed = [word.rstrip("=")[:9] for word in line.nonsense if word.strip()]
+    # Of an option that is given a value with "=", the answer may name the option alone.
+    typed = [(word.partition("=")[0] or word)[:9] for word in line.nonsense if word.strip()]
     found = []
     if "Traceback" in said:
         found.append("showed a traceback")
@@ -184,6 +186,8 @@ OTHERS = {
     "device",
     "data",
     "dtype",
+    "preset",
+    "chips",
 }
 MODES = [
     ("train", "xor", "--epochs", "2"),

@@ -23,8 +23,8 @@ _VOWELS = Plan(
     bounds={"omega": (-3.0, 3.0)}, lock_floor=None, evaluate_every=1_000_000,
 )  # fmt: skip
 _DIGITS = Plan(
-    learn={"coupling": 0.1, "field_phase": 0.005}, objective=CosineCrossEntropy(sharpness=8.0), beta=2.0, epochs=15,
-    batch_size=50, lock_floor=None, evaluate_every=1_000_000,
+    learn={"coupling": 0.1, "field_phase": 0.005}, objective=CosineCrossEntropy(sharpness=8.0), beta=2.0, epochs=30,
+    batch_size=50, lock_floor=None, input_noise=0.3, evaluate_every=1_000_000,
 )  # fmt: skip
 
 
@@ -54,7 +54,7 @@ def task(name: str, chips: int) -> Task:
     count = whole_number("chips", chips, 1, "a task")
     if name == "digits":
         # Fields much stronger than the mismatch of frequencies keep all oscillators locked.
-        network = signed_layers(64, 100, 10, rest=CosineCrossEntropy.undecided, gain=_STRENGTH)
+        network = signed_layers(64, 100, 10, rest=CosineCrossEntropy.undecided, gain=_STRENGTH / 5)
         network = network.replace(field_strength=np.full(network.size, _STRENGTH))
         return Task((network,) * count, datasets.digits(), _DIGITS, (-_STRENGTH / 4, _STRENGTH / 4))
     networks = tuple(layered(2, 5, 2, seed=seed, input_scale=5.0) for seed in range(count))
