@@ -547,7 +547,7 @@ def test_the_sparse_benchmark_reports_every_family(tmp_path, monkeypatch):
     assert "random regular 6, N^" in (tmp_path / "growth.svg").read_text()
 
 
-@pytest.mark.parametrize("task", ["wine", "vowels"])
+@pytest.mark.parametrize("task", [pytest.param("wine", marks=pytest.mark.slow), "vowels"])
 def test_train_as_classifier_shows_draws_saves_and_predicts(task, tmp_path):
     places = {name: tmp_path / f"run.{name}" for name in ("svg", "json", "npz")}
     result = run(

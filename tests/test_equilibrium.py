@@ -107,7 +107,7 @@ def test_a_solver_is_asked_for_the_residual_that_is_promised(unit):
     assert asked == pytest.approx([max(share * least, rounding) for share in (1e-12, 1e-12, 1e-9)], rel=1e-9, abs=0)
 
 
-@pytest.mark.parametrize("n", [100, 1000])
+@pytest.mark.parametrize("n", [100, pytest.param(1000, marks=pytest.mark.slow)])
 def test_residual_reaches_1e_12_on_well_conditioned_networks(n):
     """Also from a random start, where the phases make turns that would cost digits."""
     network = pg.random_network(n, seed=1)

@@ -561,6 +561,7 @@ class TestCache:
         done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
         return [line.split() for line in done.stdout.splitlines()]
 
+    @pytest.mark.slow
     def test_editing_any_file_of_the_kernel_compiles_it_anew(self, copy):
         assert self.run(copy, 8) == [["8", "True", "0"]]
         assert self.run(copy, 8) == [["8", "True", "1"]]
