@@ -452,6 +452,13 @@ class TestBudget:
         assert found.as_dict()["seconds"] is None
         assert found.deployed.tolist() == found.entries[0].accuracy.tolist()
 
+    def test_where_nothing_can_be_measured_the_advice_says_so(self):
+        chosen = pg.hardware.task("vowels", 1)
+        network = chosen.networks[0]
+        lost = network.replace(omega=np.where(np.arange(network.size) == 4, 1e3, 0.0))
+        advice = pg.hardware.advised(Hardware(readout=pg.Readout(0.02)), lost, chosen.data, chosen.plan)
+        assert "nothing to measure" in advice
+
     @pytest.mark.parametrize(("name", "chips", "words"), [("vovels", 1, "vovels"), ("vowels", 0, "chips")])
     def test_wrong_tasks_are_refused(self, name, chips, words):
         with pytest.raises(ValueError, match=words):

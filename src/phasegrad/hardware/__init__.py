@@ -1,6 +1,6 @@
 """Hardware: devices behind three calls, chips with faults of their own, and training on them."""
 
-from phasegrad.hardware._budget import TOGETHER, Budget, Entry, error_budget, learn_with
+from phasegrad.hardware._budget import TOGETHER, Budget, Entry, advised, error_budget, learn_with
 from phasegrad.hardware._chips import Chip, Ensemble
 from phasegrad.hardware._device import Device
 from phasegrad.hardware._hardware import FAULTS, Hardware
@@ -19,6 +19,7 @@ __all__ = [
     "Hardware",
     "OnDevice",
     "Task",
+    "advised",
     "error_budget",
     "learn_with",
     "preset",

@@ -59,8 +59,8 @@ class Budget:
 
     ``deployed`` are the accuracies of chips that were given what an ideal network had learned, without learning on
     them. ``runs`` is how often each chip settled while it learned. ``measurement`` is what `plan_measurement` advises
-    for the first network with this meter, None where the meter has no noise, the network more than 64 oscillators, or
-    there is nothing to measure.
+    for the first network with this meter, or a sentence that says why it cannot; None where the meter is perfect or the
+    network has more than 64 oscillators.
     """
 
     hardware: Hardware
@@ -68,7 +68,7 @@ class Budget:
     entries: tuple[Entry, ...]
     deployed: FloatArray
     runs: int
-    measurement: Measurement | None = None
+    measurement: Measurement | str | None = None
 
     @property
     def blame(self) -> str:
@@ -89,7 +89,8 @@ class Budget:
             "hardware": self.hardware.name, "sources": dict(self.hardware.sources), "beta": self.beta,
             "readings": self.hardware.readout.readings, "runs": self.runs, "blame": self.blame,
             **{name: value if math.isfinite(value) else None for name, value in seconds.items()},
-            "measurement": None if self.measurement is None else dataclasses.asdict(self.measurement),
+            "measurement": dataclasses.asdict(self.measurement)
+            if isinstance(self.measurement, Measurement) else self.measurement,
             "faults": [each.as_dict() for each in self.entries], "deployed": self.deployed.tolist(),
         }  # fmt: skip
 
@@ -146,7 +147,7 @@ def error_budget(
     )  # fmt: skip
 
 
-def advised(hardware: Hardware, network: Network, data: Any, plan: Plan) -> Measurement | None:
+def advised(hardware: Hardware, network: Network, data: Any, plan: Plan) -> Measurement | str | None:
     """Return how the meter of a kind of chip should measure the gradient of a network on some training samples."""
     first = data[0] if isinstance(data, list) else data
     inputs = first.x_train[:_ADVISED].reshape(-1, len(network.inputs))
@@ -155,16 +156,13 @@ def advised(hardware: Hardware, network: Network, data: Any, plan: Plan) -> Meas
     times: dict[str, Any] = {}
     if math.isfinite(hardware.seconds) and hardware.frequency is not None:
         times = {"frequency": hardware.frequency, "settling_cycles": hardware.seconds * hardware.frequency}
-    equilibrium = find_equilibrium(network, inputs)
-    if not np.all(equilibrium.stable):
-        return None
     try:
         return plan_measurement(
-            network, equilibrium, plan.objective, first.y_train[:_ADVISED], hardware.readout, wrt=tuple(plan.rates),
-            frequencies=plan.frequencies, method=plan.gradient, **times,
+            network, find_equilibrium(network, inputs), plan.objective, first.y_train[:_ADVISED], hardware.readout,
+            wrt=tuple(plan.rates), frequencies=plan.frequencies, method=plan.gradient, **times,
         )  # fmt: skip
-    except ValueError:
-        return None
+    except ValueError as error:
+        return str(error)
 
 
 def learn_with(
