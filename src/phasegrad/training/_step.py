@@ -100,7 +100,7 @@ class Step:
         """Find out how many sweeps the first batch needs, before a number of them is recorded."""
         part, rows = self.trainer.parts["train"], self.table[0]
         for _ in range(_ROUNDS):
-            batch = Batch.of(self.trainer.weights(), part.inputs[rows])
+            batch = Batch.of(self.trainer.weights(), self._inputs(rows))
             free, schur, settled, _ = self._free(batch)
             _, found = self._contrast(batch, free, schur, part.goals[rows], settled)
             if not self.trainer.follow((~settled).float().mean().item(), (settled & ~found).float().mean().item()):
@@ -129,11 +129,7 @@ class Step:
         plan, part = trainer.plan, trainer.parts["train"]
         rows = self.table.index_select(0, self.cursor)[0]
         there = self.there.index_select(0, self.cursor)[0]
-        inputs = part.inputs.index_select(0, rows)
-        if self.draws is not None:
-            inputs = plan.augmentation.apply(inputs, self.draws.index_select(0, rows))
-        if plan.input_noise:
-            inputs = inputs + self.noise
+        inputs = self._inputs(rows)
         batch = Batch.of(trainer.weights(), inputs)
         free, schur, settled, fallen = self._free(batch)
         goals = part.goals.index_select(0, rows)
@@ -156,6 +152,14 @@ class Step:
             buffer.index_copy_(0, self.cursor, values[None])
         self.updates += moves
         self.cursor += 1
+
+    def _inputs(self, rows: Tensor) -> Tensor:
+        """Return the inputs of a batch as they are shown: moved, and with noise."""
+        plan = self.trainer.plan
+        inputs = self.trainer.parts["train"].inputs.index_select(0, rows)
+        if self.draws is not None:
+            inputs = plan.augmentation.apply(inputs, self.draws.index_select(0, rows))
+        return inputs + self.noise if plan.input_noise else inputs
 
     def _free(self, batch: Batch) -> tuple[Settled, Schur | None, Tensor, Tensor]:
         """Return free states, the factor there, where they have settled, and where they came to rest and would fall."""
