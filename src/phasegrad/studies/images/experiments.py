@@ -122,7 +122,7 @@ _DEEP = MappingProxyType(
 )
 _MLP = (Dense(1000), Dense(10))
 _SHALLOW = (Convolution(128, 5, stride=2, padding=2), Dense(10))
-_CONV = (Convolution(32, 5, stride=2, padding=2), Convolution(64, 5, stride=2, padding=2), Dense(10))
+_TWO = (Convolution(32, 5, stride=2, padding=2), Convolution(64, 5, stride=2, padding=2), Dense(10))
 _LONG = MappingProxyType({"epochs": 25, "evaluate_every": 5})
 _NOISY = MappingProxyType({"input_noise": 0.5, "epochs": 40, "evaluate_every": 10})
 _SHORT = MappingProxyType({"epochs": 12, "evaluate_every": 4})
@@ -149,11 +149,22 @@ _TABLE = (
         {"learning_rate": 0.01, "epochs": 40, "evaluate_every": 10}, shifts=Shifts(1), weight=4.0,
     ),
     Experiment(
+        "mnist-conv-two", "MNIST, 32C5-64C5-10, moved images", "mnist", _TWO, _CONVOLUTIONAL,
+        {**_DEEP, "input_noise": 0.1}, 16.0,
+        shifts=Shifts(1), dtype="tf32", weight=8.0,
+    ),
+    Experiment(
         "fashion-conv", "Fashion-MNIST, 128C5-10", "fashion_mnist", _SHALLOW, _DENSE,
         {"learning_rate": 0.01, "input_noise": 0.2, "epochs": 40, "evaluate_every": 10}, weight=4.0,
     ),
     Experiment(
-        "cifar-conv", "CIFAR-10, 32C5-64C5-10, moved and turned images", "cifar10", _CONV, _CONVOLUTIONAL, _DEEP, 16.0,
+        "cifar-conv", "CIFAR-10, 128C5-10, moved and turned images", "cifar10", _SHALLOW, _DENSE,
+        {"learning_rate": 0.01, "epochs": 40, "evaluate_every": 10},
+        shifts=Shifts(2, shape=(3, 32, 32), flip=True, fill="reflect"), weight=5.0,
+    ),
+    Experiment(
+        "cifar-conv-two", "CIFAR-10, 32C5-64C5-10, moved and turned images", "cifar10", _TWO, _CONVOLUTIONAL,
+        _DEEP, 16.0,
         shifts=Shifts(2, shape=(3, 32, 32), flip=True, fill="reflect"), dtype="tf32", weight=10.0,
     ),
     Experiment(ALL_COUPLINGS, "all couplings", "mnist", _MLP, _DENSE, _COUPLINGS),
