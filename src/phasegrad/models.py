@@ -49,6 +49,21 @@ class Prediction:
         What the outputs stand for, where the model has no classes.
     equilibrium : Equilibrium
         With the status of every sample.
+
+    See Also
+    --------
+    Model : A trained network with all that prediction needs.
+    load_model : A model from a file.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> data = pg.datasets.vowels("a,i")
+    >>> network = pg.spectral_frequencies(pg.layered(2, 5, 2, seed=0))
+    >>> model = pg.Model.from_training(pg.train(network, data, pg.paper_plan(epochs=50)), data)
+    >>> prediction = model.predict([[900.0, 1300.0], [350.0, 2800.0]])
+    >>> prediction.names, prediction.equilibrium.stable
+    (['a', 'i'], array([ True,  True]))
     """
 
     labels: NDArray[np.int64] | None
@@ -75,6 +90,22 @@ class Model:
         How every sample is let settle: that of the training.
     targets : Scaling or None
         Where the outputs stand for numbers: the values that phases of -1 and 1 radian stand for.
+
+    See Also
+    --------
+    save_model : A model to a file.
+    load_model : A model from a file.
+    Prediction : What a model says, and the equilibria behind it.
+    Training : Trained networks, history and state.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> data = pg.datasets.vowels("a,i")
+    >>> result = pg.train(pg.layered(2, 5, 2, seed=0), data, pg.paper_plan(epochs=2))
+    >>> model = pg.Model.from_training(result, data)
+    >>> model.classes, model.features
+    (('a', 'i'), ('f1_hz', 'f2_hz'))
     """
 
     network: Network
@@ -158,6 +189,22 @@ def save_model(path: str | os.PathLike[str], model: Model) -> None:
 
     Raises ValueError for terms, an interaction, an objective or labels of your own that a file cannot hold, OSError if
     it cannot be written.
+
+    See Also
+    --------
+    load_model : A model from a file.
+    Model : A trained network with all that prediction needs.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import phasegrad as pg
+    >>> model = pg.Model(pg.layered(2, 5, 2, seed=0), pg.NearestTarget(), ["a", "i"], ["F1", "F2"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pg.save_model(f"{folder}/model.npz", model)
+    ...     again = pg.load_model(f"{folder}/model.npz")
+    >>> again.network == model.network
+    True
     """
     if not isinstance(model, Model):
         raise TypeError(
@@ -193,6 +240,12 @@ def save_model(path: str | os.PathLike[str], model: Model) -> None:
 
 def load_model(path: str | os.PathLike[str]) -> Model:
     """Read a model that `save_model` wrote; the round trip is exact.
+
+    See Also
+    --------
+    save_model : A model to a file.
+    Model : A trained network with all that prediction needs.
+    Prediction : What a model says, and the equilibria behind it.
 
     Examples
     --------

@@ -56,6 +56,19 @@ class CriticalScale:
         Those that break away: they move more than half as far as the first against the majority, the first first.
     edges : ndarray of int
         Numbers of the edges that give way: stretched by the mode more than half as much as the first.
+
+    See Also
+    --------
+    critical_scale : How much faster all may run before locking is lost.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> margin = pg.critical_scale(pg.ring(4, omega=[0.3, 0.0, -0.3, 0.0]))
+    >>> print(f"{margin.scale:.4f}")
+    6.6667
+    >>> margin.equilibrium.stable
+    array([ True])
     """
 
     scale: float
@@ -107,6 +120,11 @@ def critical_scale(
     ValueError
         If the state to begin with is not stable. Couplings of both signs can make the one without frequencies so: give
         ``start`` then.
+
+    See Also
+    --------
+    find_equilibrium : One certified equilibrium per sample.
+    CriticalScale : Where the locked state is lost, and what gives way.
 
     Examples
     --------

@@ -49,7 +49,22 @@ _ROUNDING = 8 * float(np.finfo(float).eps)
 
 
 class Status(Enum):
-    """What became of a sample, in words."""
+    """What became of a sample, in words.
+
+    See Also
+    --------
+    Equilibrium : Phases with the certificate of every sample.
+    find_equilibrium : One certified equilibrium per sample.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> state = pg.find_equilibrium(pg.ring(5, omega=[0, 0, 9, 0, 0]))
+    >>> state.status.item() is pg.Status.CANNOT_LOCK, int(state.blocking)
+    (True, 2)
+    >>> [status.name for status in pg.Status]
+    ['STABLE', 'MARGINAL', 'UNPROVED', 'UNSTABLE', 'UNCONVERGED', 'CANNOT_LOCK']
+    """
 
     STABLE = "Converged and stable: every eigenvalue of the reduced Laplacian is positive, disturbances die out."
     MARGINAL = (
@@ -109,6 +124,23 @@ class Equilibrium:
     eigenvalue_error : ndarray, shape (...), or None
         How far the true one may be from it: rounding where it was computed densely; on a large sparse network
         ``smallest_eigenvalue`` is an upper end, and less this a lower end, of an interval that holds the true one.
+
+    See Also
+    --------
+    find_equilibrium : One certified equilibrium per sample.
+    Status : What became of a sample, in words.
+    Equilibria : Distinct stable states and how often each was met.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> network = pg.layered(2, 5, 2, seed=0)
+    >>> equilibrium = pg.find_equilibrium(network, [[0.8, -0.6], [-0.2, 0.5]])
+    >>> equilibrium.stable, equilibrium.status[0].name
+    (array([ True,  True]), 'STABLE')
+    >>> equilibrium.phases[:, list(network.outputs)].round(3)
+    array([[-0.08 , -0.102],
+           [ 0.059,  0.041]])
     """
 
     phases: Array
@@ -238,6 +270,13 @@ def find_equilibrium(
     Returns
     -------
     Equilibrium
+
+    See Also
+    --------
+    find_equilibria : All stable states met from random starts.
+    critical_scale : How much faster all may run before locking is lost.
+    Equilibrium : Phases with the certificate of every sample.
+    Settling : Solver and tolerance in one value.
 
     Examples
     --------

@@ -32,6 +32,18 @@ class Equilibria:
         Turns of the phase around the ring, if the network is a ring.
     starts, unstable, unconverged : int
         Number of starts, of those that ended in an unstable state, and of those that ended nowhere.
+
+    See Also
+    --------
+    find_equilibria : All stable states met from random starts.
+    Equilibrium : Phases with the certificate of every sample.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> states = pg.find_equilibria(pg.ring(8), starts=50)
+    >>> states.winding, states.share
+    (array([ 0, -1,  1]), array([0.68, 0.16, 0.16]))
     """
 
     phases: FloatArray
@@ -81,6 +93,11 @@ def find_equilibria(
         "flow" (default) follows the dynamics, so that ``share`` estimates basins of attraction.
     tolerance : float
         As in `find_equilibrium`.
+
+    See Also
+    --------
+    find_equilibrium : One certified equilibrium per sample.
+    Equilibria : Distinct stable states and how often each was met.
 
     Examples
     --------

@@ -43,6 +43,21 @@ class GradientTable:
         |row - column| / |column|.
     stated_error : dict of str to ndarray, shape (M,)
         What each gradient says of itself: its largest `Gradient.error` over its largest entry, of the worst sample.
+
+    See Also
+    --------
+    check_gradients : Several methods in one table.
+    Gradient : A gradient per sample, with its stated error.
+    cosine : How well two gradients agree.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> network = pg.layered(2, 5, 2, seed=0)
+    >>> question = (network, pg.find_equilibrium(network, [0.8, -0.6]), pg.PhaseTargets(), [-0.2, 0.2])
+    >>> table = pg.check_gradients(*question, wrt="omega", methods=["adjoint", "two_phase"])
+    >>> bool(table.cosine["omega"][0, 1] > 0.999), bool(table.relative_error["omega"][1, 0] < 1e-3)
+    (True, True)
     """
 
     methods: tuple[str, ...]
@@ -94,6 +109,13 @@ def check_gradients(
     step : float, optional
         Step of `finite_difference`, chosen by it if left out.
 
+    See Also
+    --------
+    GradientTable : Cosines and errors between methods.
+    cosine : How well two gradients agree.
+    adjoint : One transposed linear solve; exact.
+    two_phase : One nudged equilibrium; error of order beta.
+
     Examples
     --------
     >>> import phasegrad as pg
@@ -138,6 +160,11 @@ def cosine(a: ArrayLike | Gradient, b: ArrayLike | Gradient) -> float:
 
     Of gradients, all parameters that both were taken by count together. NaN if one vanishes. Taken from the chord
     between the unit vectors, which keeps the digits of 1 - cosine that a dot product loses.
+
+    See Also
+    --------
+    check_gradients : Several methods in one table.
+    Gradient : A gradient per sample, with its stated error.
 
     Examples
     --------

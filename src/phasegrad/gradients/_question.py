@@ -33,7 +33,26 @@ _QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
 
 
 class GradientWarning(UserWarning):
-    """A gradient that is missing for some samples, or whose stated error is large."""
+    """A gradient that is missing for some samples, or whose stated error is large.
+
+    See Also
+    --------
+    Gradient : A gradient per sample, with its stated error.
+    suggest_beta : The nudge for a given error.
+    two_phase : One nudged equilibrium; error of order beta.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import phasegrad as pg
+    >>> network = pg.layered(2, 5, 2, seed=0)
+    >>> question = (network, pg.find_equilibrium(network, [0.8, -0.6]), pg.PhaseTargets(), [-0.2, 0.2])
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     gradient = pg.two_phase(*question, beta=5.0)
+    >>> caught[0].category.__name__
+    'GradientWarning'
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +84,24 @@ class Gradient:
         The worst of the equilibria it was made from.
     beta : float or None
         The nudge that was used, where there was one.
+
+    See Also
+    --------
+    two_phase : One nudged equilibrium; error of order beta.
+    adjoint : One transposed linear solve; exact.
+    cosine : How well two gradients agree.
+    GradientTable : Cosines and errors between methods.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> network = pg.ring(4, omega=[0.3, 0.0, -0.3, 0.0], outputs=[2])
+    >>> free = pg.find_equilibrium(network)
+    >>> gradient = pg.adjoint(network, free, pg.PhaseTargets(), [0.0], wrt=["omega", "coupling"])
+    >>> gradient.omega.round(4)
+    array([ 0.    , -0.1523, -0.3046, -0.1523])
+    >>> gradient.coupling.shape, bool(gradient.error["omega"].max() < 1e-12)
+    ((4,), True)
     """
 
     method: str

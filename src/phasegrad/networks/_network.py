@@ -101,6 +101,24 @@ class Network:
         What the energy is made of.
     parameters : mapping of str to ndarray
         All parameters by name; each is an attribute too: ``network.omega``.
+
+    See Also
+    --------
+    layered : The paper's sparse layers, positive couplings, data as frequencies.
+    layers : Dense and convolutional layers with shared parameters.
+    from_matrix : A network from a matrix of couplings.
+    find_equilibrium : One certified equilibrium per sample.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> network = pg.Network([[0, 1], [1, 2]], coupling=[1.0, 2.0], omega=[0.1, 0.0, -0.1], outputs=[2])
+    >>> network
+    Network(3 oscillators, 2 edges, 1 output, Sine(), node 0 held at phase 0)
+    >>> network.replace(coupling=[3.0, 2.0]).coupling
+    array([3., 2.])
+    >>> pg.find_equilibrium(network).phases.round(3)
+    array([ 0.  , -0.1 , -0.15])
     """
 
     graph: Graph
