@@ -1,22 +1,29 @@
 """The reference: one page for every public name, grouped, written when the site is built.
 
 A group lists its names as they follow `phasegrad.`; a name that no group lists, or that a group lists twice, stops the
-build, and so does a name that there is not.
+build, and so does a name that there is not. In all other pages a name in backquotes becomes a link to its page.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
+import posixpath
+import re
 from types import ModuleType
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
 #: Modules whose public names have a page; their `__all__` says which those are.
 MODULES = ("", "datasets", "datasets.grids", "hardware", "circuits", "torch", "power")
+
+_FENCED = re.compile(r"(^```.*?^```|^ {4}.*?$)", re.MULTILINE | re.DOTALL)
+_NAME = re.compile(r"(?<![`\[])`(?:pg\.|phasegrad\.)?([A-Za-z_][\w.]*)(\([^`]*\))?`(?![`\]])")
 
 #: Title, what the group is for, names.
 GROUPS: dict[str, tuple[str, str, str]] = {
@@ -103,6 +110,7 @@ GROUPS: dict[str, tuple[str, str, str]] = {
 }
 
 
+@functools.cache
 def public_names() -> dict[str, Any]:
     """Return every public object by what follows `phasegrad.`; of names for one object the first."""
     found: dict[str, Any] = {}
@@ -131,6 +139,7 @@ def grouped() -> dict[str, list[str]]:
     return groups
 
 
+@functools.cache
 def page_of(name: str) -> str:
     """Return the path of the page of a name; on some systems files that differ in case only are one file."""
     group, names = next((group, names) for group, names in grouped().items() if name in names)
@@ -212,3 +221,31 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for path, text in pages().items():
         files.append(File.generated(config, path, content=text))
     return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
+    """Link names in backquotes, the first time in every section; code and headings stay as they are."""
+    if page.file.src_uri.startswith("reference/"):
+        return markdown
+    return linked(markdown, posixpath.dirname(page.file.src_uri))
+
+
+def linked(markdown: str, folder: str = "") -> str:
+    """Return the text of a page in a folder with links to the reference."""
+    sections = re.split(r"(?m)^(?=#{1,3} )", markdown)
+    return "".join(_linked_section(section, folder) for section in sections)
+
+
+def _linked_section(text: str, folder: str) -> str:
+    seen: set[str] = set()
+    names = set(public_names())
+
+    def link(found: re.Match[str]) -> str:
+        if found[1] not in names or found[1] in seen:
+            return found[0]
+        seen.add(found[1])
+        return f"[{found[0]}]({posixpath.relpath(page_of(found[1]), folder or '.')})"
+
+    heading, line, rest = text.partition("\n")
+    parts = _FENCED.split(rest)
+    return heading + line + "".join(part if k % 2 else _NAME.sub(link, part) for k, part in enumerate(parts))
