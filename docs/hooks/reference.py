@@ -69,8 +69,8 @@ GROUPS: dict[str, tuple[str, str, str]] = {
     "training": (
         "Training",
         "Plans, the training itself, its history, and the state to go on from.",
-        "train Plan paper_plan classifier_plan image_plan Adam Momentum Cosine Training History TrainingState save_state "
-        "load_state TrainingWarning",
+        "train Plan paper_plan classifier_plan image_plan Adam Momentum Cosine Training History TrainingState "
+        "save_state load_state TrainingWarning",
     ),
     "models": (
         "Models and estimators",

@@ -1,6 +1,6 @@
 """Reports: what studies, trainings and benchmarks found, as tables, figures and files."""
 
-from phasegrad.report.benchmarks import benchmark_tables, draw_growth
+from phasegrad.report.benchmarks import benchmark_tables, draw_growth, speed_tables
 from phasegrad.report.chips import chip_tables, draw_budget
 from phasegrad.report.console import studies_table, verdict_tables, verification_tables
 from phasegrad.report.drawings import draw_two_phase
@@ -30,6 +30,7 @@ __all__ = [
     "grid_tables",
     "image_table",
     "prediction_table",
+    "speed_tables",
     "studies_table",
     "training_table",
     "verdict_tables",
