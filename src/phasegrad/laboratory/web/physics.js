@@ -77,6 +77,7 @@ export class System {
       const mean = omega.reduce((total, each) => total + each, 0) / this.size;
       for (let i = 0; i < this.size; i++) omega[i] -= mean;
     }
+    this.scale = Math.max(...this.capacity(), ...omega.map(Math.abs));
   }
 
   /** Phases turned into this system's gauge: held oscillators where they are held. */
@@ -273,7 +274,7 @@ export function solve(factor, right) {
 export function settle(system, start, pull = null, { follow = false } = {}) {
   const phases = system.placed(start);
   const force = new Float64Array(system.size);
-  const { goal } = tolerances(system);
+  const { goal, enough } = tolerances(system.scale);
   let residual = measured(system, phases, pull, force);
   let steps = 0;
   while (residual > goal && steps < MOST_STEPS) {
@@ -287,13 +288,12 @@ export function settle(system, start, pull = null, { follow = false } = {}) {
     residual = next;
     steps++;
   }
-  const converged = residual <= tolerances(system).enough;
+  const converged = residual <= enough;
   return { phases, residual, converged, stable: converged && isStable(system, phases, pull), steps };
 }
 
 /** The residual aimed at, and the one that counts as converged. */
-function tolerances(system) {
-  const scale = Math.max(...system.capacity(), ...system.omega.map(Math.abs));
+function tolerances(scale) {
   const rounding = 16 * EPS * scale;
   return { goal: Math.max(1e-14 * Math.min(1, scale), rounding), enough: Math.max(1e-11 * Math.min(1, scale), 64 * rounding) };
 }
