@@ -107,7 +107,8 @@ def solved(starts: int, seeds: int = 100) -> int:
 
 def compute(path: Path, only: Sequence[str] = ()) -> dict[str, Any]:
     """Compute what is asked for, all if nothing is, and return the file's content, written after each part."""
-    found = read_json(path) if path.exists() else {"kind": _KIND, "format": 1, "tasks": {}, "starts": {}, XOR: {}}
+    empty: dict[str, Any] = {"kind": _KIND, "format": 1, "tasks": {}, "starts": {}, XOR: {}}
+    found: dict[str, Any] = read_json(path) if path.exists() else empty
     for name in only or (*TASKS, "starts", XOR):
         if name in TASKS:
             found["tasks"][name] = scores(name)
