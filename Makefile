@@ -49,7 +49,7 @@ format: venv
 
 # The site, in site/: a broken link, or a public name without a page, stops it. Needs no network; open site/index.html.
 docs: venv
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 bench: venv
 	$(BIN)/phasegrad bench

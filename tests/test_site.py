@@ -161,7 +161,7 @@ def test_the_navigation_names_every_page():
 
 def build(place, *, root=ROOT):
     pytest.importorskip("mkdocs")
-    words = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(place)]
+    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(place)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(SOURCES.parent)}
     return subprocess.run(words, cwd=root, capture_output=True, text=True, check=False, env=environment)
 
@@ -213,7 +213,8 @@ def test_no_page_is_cut_off_or_fetches_anything(site, browser):
 @pytest.mark.slow
 def test_search_works_from_a_folder(site, window):
     page = window(site / "index.html")
-    page.fill(".md-search__input", "two_phase")
+    page.click(".md-search__input")
+    page.keyboard.type("two_phase", delay=50)
     page.wait_for_selector(".md-search-result__link")
     found = page.eval_on_selector_all(".md-search-result__link", "links => links.map(link => link.href)")
     assert any("reference/gradients/two_phase.html" in link for link in found)

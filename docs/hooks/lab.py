@@ -1,27 +1,21 @@
-"""The lab: the page that `phasegrad.lab` writes, beside the documentation."""
+"""The lab: the page that `phasegrad.lab` writes, as part of the site."""
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
 
 import phasegrad as pg
 
 PAGE = "lab/index.html"
 
 
-def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Give the lab its place in the navigation, before the gallery."""
-    if hasattr(pg, "lab"):
-        place = next(k for k, entry in enumerate(config.nav or []) if "Gallery" in entry)
-        config.nav.insert(place, {"Lab": PAGE})  # type: ignore[union-attr]
-    return config
-
-
-def on_post_build(config: MkDocsConfig) -> None:
-    """Write the page into the site."""
-    if hasattr(pg, "lab"):
-        place = Path(config.site_dir) / PAGE
-        place.parent.mkdir(exist_ok=True)
-        pg.lab(out=place, open=False)
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the page."""
+    with tempfile.TemporaryDirectory() as folder:
+        content = pg.lab(out=Path(folder) / "index.html", open=False).read_bytes()
+    files.append(File.generated(config, PAGE, content=content))
+    return files

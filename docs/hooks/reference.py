@@ -77,6 +77,7 @@ GROUPS: dict[str, tuple[str, str, str]] = {
         "Trained networks with all that prediction needs, and the scikit-learn estimators.",
         "OscillatorClassifier OscillatorRegressor Model Prediction save_model load_model",
     ),
+    "lab": ("The lab", "A network to play with, in a browser.", "lab"),
     "pytorch": ("PyTorch", "A layer that settles.", "torch.PhaseNetwork torch.Info torch.SettlingWarning"),
     "datasets": (
         "Data sets",

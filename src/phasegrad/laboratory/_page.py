@@ -48,6 +48,12 @@ def lab(shown: Any = None, *, out: str | os.PathLike[str] | None = None, open: b
     open : bool
         Whether a browser opens the page; never where ``out`` is a JSON file.
 
+    See Also
+    --------
+    Network : A graph, the terms of its energy, and how data enters.
+    Model : A trained network with all that prediction needs.
+    find_equilibrium : One certified equilibrium per sample.
+
     Examples
     --------
     >>> import phasegrad as pg, tempfile
