@@ -9,14 +9,17 @@ function roundStep(span, parts) {
   return power * [1, 2, 5, 10].find((each) => each * power >= rough * 0.999);
 }
 
-const trimmed = (value) => (Math.abs(value) < 1e-12 ? "0" : Number(value.toPrecision(3)).toString()).replace("-", "−");
+function trimmed(value) {
+  if (Math.abs(value) < 1e-12) return "0";
+  return (Math.abs(value) < 1e-3 ? value.toExponential(0) : Number(value.toPrecision(3)).toString()).replaceAll("-", "−");
+}
 
 /** Pairs of bars, measured beside exact. view: {measured, exact, spread, names, colours} */
 export function drawBars(surface, view) {
   const context = surface.cleared();
   const { width, height } = surface;
   const { exact, measured, colours: paint } = view;
-  const [left, right, top, bottom] = [40, 4, 8, exact.length <= 40 ? 22 : 8];
+  const [left, right, top, bottom] = [44, 4, 8, exact.length <= 40 ? 22 : 8];
   const most = exact.reduce((largest, each) => Math.max(largest, Math.abs(each)), 0) || 1;
   const [low, high] = limits(exact, most);
   const up = (value) => top + ((high - Math.max(low, Math.min(high, value))) / (high - low)) * (height - top - bottom);
@@ -163,7 +166,7 @@ export function drawHistory(surface, view) {
   const context = surface.cleared();
   const { width, height } = surface;
   const { history, colours: paint } = view;
-  const [left, right, top, bottom] = [44, 38, 8, 20];
+  const [left, right, top, bottom] = [44, 44, 8, 20];
   const most = Math.max(...history.map((each) => each.loss)) * 1.08 || 1;
   const across = (epoch) => left + (epoch / view.epochs) * (width - left - right);
   const up = (share) => top + (1 - share) * (height - top - bottom);
@@ -247,8 +250,8 @@ export function drawFan(surface, view) {
     context.arc(...centre, ring, -Math.PI / 2 - open, -Math.PI / 2 + open);
     context.stroke();
     context.fillStyle = paint.soft;
-    const [x, y] = point(-0.62 * view.reach, ring);
-    context.fillText(`output ${k + 1}`, x, y + 22);
+    const [x, y] = point(-0.95 * view.reach, ring);
+    context.fillText(`output ${k + 1}`, x + 14, y + 18);
   });
   spokes(context, view, point, radius, rings[1]);
   const fills = [paint.class0, paint.class1];

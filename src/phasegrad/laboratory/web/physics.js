@@ -177,11 +177,13 @@ export class System {
     return reach;
   }
 
-  /** An oscillator whose frequency exceeds all that can hold it, which proves that nothing settles; -1 if none does. */
+  /** The oscillator whose frequency exceeds all that can hold it by most, so that nothing settles; -1 if none does. */
   blocking() {
     const reach = this.capacity();
     const judged = (i) => !this.held[i] || (this.pinned && i === this.network.reference);
-    return this.omega.findIndex((each, i) => judged(i) && Math.abs(each) > reach[i] * (1 + 1e-12) + 1e-12);
+    const excess = this.omega.map((each, i) => (judged(i) ? Math.abs(each) - reach[i] * (1 + 1e-12) - 1e-12 : -1));
+    const most = excess.reduce((best, each, i) => (each > excess[best] ? i : best), 0);
+    return excess[most] > 0 ? most : -1;
   }
 
   /** dE/dp of every parameter: what equilibrium propagation reads. */
