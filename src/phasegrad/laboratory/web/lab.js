@@ -110,6 +110,11 @@ export class Lab {
     else this.readout.rest({ reading: true });
   }
 
+  /** Bring a part of the page into view. */
+  reveal(id) {
+    byId(id).scrollIntoView({ block: "nearest", behavior: this.still ? "auto" : "smooth" });
+  }
+
   /** The page has another size or other colours. */
   resized() {
     this.look += 1;
