@@ -4,7 +4,7 @@
 lie in ``web``: ES modules without a framework and without a build step, which are put into one file as they are.
 """
 
-from phasegrad.laboratory._page import lab
+from phasegrad.laboratory._page import lab, page_data
 from phasegrad.laboratory._scene import scene
 
-__all__ = ["lab", "scene"]
+__all__ = ["lab", "page_data", "scene"]

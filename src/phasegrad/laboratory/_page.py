@@ -1,8 +1,8 @@
 """The page: one HTML file, complete in itself, made of the files in ``web`` as they are.
 
 The modules of the page import each other by names such as ``lab/physics.js``. Served one by one, an import map leads
-these to the files; in one file it leads each to an address that holds the module itself. Nothing is fetched from
-anywhere, and the page's own policy forbids it.
+these to the files; in one file it leads each to an address that holds the module itself, without its indentation.
+Nothing is fetched from anywhere, and the page's own policy forbids it.
 """
 
 from __future__ import annotations
@@ -84,11 +84,12 @@ def _page(plain: dict[str, Any] | None) -> str:
         "style": f"<style>\n{_file('style.css')}</style>",
         "modules": _modules(),
         "stills": stills(),
-        "data": _json(page_data(plain)),
+        "data": f'<script id="data" type="application/json">{_json(page_data(plain))}</script>',
     }
     page = _file("index.html")
     for name, content in parts.items():
-        page = re.sub(f"<!-- {name} -->.*?<!-- /{name} -->", lambda _, content=content: content, page, flags=re.DOTALL)
+        before, _, rest = page.partition(f"<!-- {name} -->")
+        page = before + content + rest.partition(f"<!-- /{name} -->")[2]
     return page
 
 
@@ -103,7 +104,8 @@ def _modules() -> str:
 
 
 def _address(module: str) -> str:
-    return f"data:text/javascript;base64,{base64.b64encode(module.encode('utf-8')).decode('ascii')}"
+    light = re.sub("^ +", "", module, flags=re.MULTILINE)
+    return f"data:text/javascript;base64,{base64.b64encode(light.encode('utf-8')).decode('ascii')}"
 
 
 def _json(data: Any) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from phasegrad._validation import counted
 from phasegrad.models import Model
 from phasegrad.networks import Network, layered
 from phasegrad.objectives import CLASS_OBJECTIVES, Cost, PhaseTargets
@@ -85,7 +86,9 @@ def _check(network: Network) -> None:
             "The lab shows reciprocal coupling, where a nudge reads the gradient. Leave 'coupling_reverse' out."
         )
     if not network.outputs:
-        raise ValueError("The lab nudges outputs, and this network has none. Name some: network.replace(outputs=[...]).")
+        raise ValueError(
+            "The lab nudges outputs, and this network has none. Name some: network.replace(outputs=[...])."
+        )
     if type(network.interaction) not in (Sine, OddSeries):
         raise ValueError(f"The lab knows Sine and OddSeries interactions, not {type(network.interaction).__name__}.")
 
@@ -124,6 +127,8 @@ def _inputs(network: Network) -> list[float]:
 
 
 def _title(shown: Any, network: Network) -> str:
-    roles = len(network.inputs), len(network.outputs)
-    parts = f"{roles[0]} inputs, {network.size - sum(roles)} others, {roles[1]} outputs"
-    return f"{'The paper’s network' if shown is None else type(shown).__name__}: {parts}"
+    roles = [
+        counted(len(nodes), word) for word, nodes in (("input", network.inputs), ("output", network.outputs)) if nodes
+    ]
+    name = "The paper’s network" if shown is None else type(shown).__name__
+    return f"{name} of {counted(network.size, 'oscillator')}: {', '.join(roles)}"

@@ -2,7 +2,7 @@
 
 import { normal, stream } from "lab/learning.js";
 import { askedPhases, costOf, objectiveOf } from "lab/objectives.js";
-import { Flow, System, adjoint, agreement, gradientBetween, nudged, pulling, raw, settle } from "lab/physics.js";
+import { Flow, System, adjoint, agreement, gradientBetween, nudged, pulling, raw, settle, stepsWithin } from "lab/physics.js";
 
 /** Names under which gradients are shown, and how people call them. */
 export const KINDS = {
@@ -15,8 +15,10 @@ export const KINDS = {
   second_phase: "phases of the second harmonics",
 };
 const DRAWS = 24;
-/** Time, in units of the stiffest oscillator, that the flow is given where Newton's method finds no stable state. */
+/** Steps that the flow is given where Newton's method finds no stable state. */
 const PATIENCE = 4000;
+/** How far phases are moved first, off a state that is at rest without being stable. */
+const ASIDE = 1e-3;
 
 export class Bench {
   constructor(scene, settings = {}) {
@@ -82,8 +84,8 @@ export class Bench {
   }
 
   #flowed(start) {
-    const flow = new Flow(this.system, start);
-    flow.advance(flow.longest * PATIENCE);
+    const flow = new Flow(this.system, start.map((each, i) => each + ASIDE * Math.sin(3 * i + 1)));
+    flow.advance(flow.longest * stepsWithin(this.network, PATIENCE));
     return flow.phases;
   }
 

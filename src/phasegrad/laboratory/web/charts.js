@@ -2,6 +2,9 @@
 
 const FONT = "11px system-ui, sans-serif";
 
+/** Pixels below which there is no room for a pair of bars. */
+const CROWDED = 8;
+
 /** A round step that cuts a span into about so many parts. */
 function roundStep(span, parts) {
   const rough = span / parts;
@@ -9,33 +12,48 @@ function roundStep(span, parts) {
   return power * [1, 2, 5, 10].find((each) => each * power >= rough * 0.999);
 }
 
-const trimmed = (value) => (Math.abs(value) < 1e-12 ? "0" : Number(value.toPrecision(3)).toString()).replace("-", "−");
+function trimmed(value) {
+  if (Math.abs(value) < 1e-12) return "0";
+  return (Math.abs(value) < 1e-3 ? value.toExponential(0) : Number(value.toPrecision(3)).toString()).replaceAll("-", "−");
+}
 
 /** Pairs of bars, measured beside exact. view: {measured, exact, spread, names, colours} */
 export function drawBars(surface, view) {
   const context = surface.cleared();
   const { width, height } = surface;
   const { exact, measured, colours: paint } = view;
-  const [left, right, top, bottom] = [40, 4, 8, exact.length <= 40 ? 22 : 8];
+  const [left, right, top, bottom] = [44, 4, 8, exact.length <= 40 ? 22 : 8];
   const most = exact.reduce((largest, each) => Math.max(largest, Math.abs(each)), 0) || 1;
   const [low, high] = limits(exact, most);
   const up = (value) => top + ((high - Math.max(low, Math.min(high, value))) / (high - low)) * (height - top - bottom);
   context.font = FONT;
   grid(context, surface, { low, high, up, left, right, paint });
   const slot = (width - left - right) / exact.length;
-  const wide = Math.max(0.7, Math.min(16, slot * 0.36));
-  const gap = slot > 8 ? 1 : 0;
+  const middle = (k) => left + (k + 0.5) * slot;
+  if (slot < CROWDED) crowdedBars(context, { exact, measured, middle, up, slot, paint });
+  else pairsOfBars(context, { exact, measured, middle, up, slot, paint, spread: view.spread });
+  if (exact.length > 40) return;
+  Object.assign(context, { fillStyle: paint.soft, textAlign: "center", textBaseline: "alphabetic" });
+  const every = Math.ceil(Math.max(17, ...view.names.map((name) => 6 + 6.5 * name.length)) / slot);
+  view.names.forEach((name, k) => k % every === 0 && context.fillText(name, middle(k), height - 6));
+}
+
+function pairsOfBars(context, { exact, measured, middle, up, slot, paint, spread }) {
+  const wide = Math.min(16, slot * 0.36);
   exact.forEach((value, k) => {
-    const middle = left + (k + 0.5) * slot;
-    bar(context, middle + gap / 2, wide, up(0), up(value), paint.exact);
-    if (measured) bar(context, middle - gap / 2 - wide, wide, up(0), up(measured[k]), paint.shift);
-    if (measured && view.spread && slot > 5) whisker(context, middle - gap / 2 - wide / 2, up(measured[k] - view.spread[k]), up(measured[k] + view.spread[k]), paint.ink);
-    if (exact.length <= 40) {
-      context.fillStyle = paint.soft;
-      context.textAlign = "center";
-      context.textBaseline = "alphabetic";
-      if (slot > 17 || k % Math.ceil(17 / slot) === 0) context.fillText(view.names[k], middle, height - 6);
-    }
+    bar(context, middle(k) + 0.5, wide, up(0), up(value), paint.exact);
+    if (!measured) return;
+    bar(context, middle(k) - 0.5 - wide, wide, up(0), up(measured[k]), paint.shift);
+    if (spread) whisker(context, middle(k) - 0.5 - wide / 2, up(measured[k] - spread[k]), up(measured[k] + spread[k]), paint.ink);
+  });
+}
+
+/** Where there is no room for pairs: bars as measured, and a stroke across each where the exact value is. */
+function crowdedBars(context, { exact, measured, middle, up, slot, paint }) {
+  exact.forEach((value, k) => {
+    if (measured) bar(context, middle(k) - slot * 0.4, slot * 0.8, up(0), up(measured[k]), paint.shift);
+    context.fillStyle = paint.exact;
+    context.fillRect(middle(k) - slot / 2, up(value) - 1, Math.max(1.5, slot), 2);
   });
 }
 
@@ -163,7 +181,7 @@ export function drawHistory(surface, view) {
   const context = surface.cleared();
   const { width, height } = surface;
   const { history, colours: paint } = view;
-  const [left, right, top, bottom] = [44, 38, 8, 20];
+  const [left, right, top, bottom] = [44, 44, 8, 20];
   const most = Math.max(...history.map((each) => each.loss)) * 1.08 || 1;
   const across = (epoch) => left + (epoch / view.epochs) * (width - left - right);
   const up = (share) => top + (1 - share) * (height - top - bottom);
@@ -181,7 +199,7 @@ export function drawHistory(surface, view) {
   }
   context.textBaseline = "alphabetic";
   context.textAlign = "center";
-  context.fillText(`epoch, of ${view.epochs}`, (left + width - right) / 2, height - 4);
+  context.fillText(`epoch ${history.length - 1} of ${view.epochs}: ${Math.round(100 * history.at(-1).test)} % right`, (left + width - right) / 2, height - 4);
   context.lineWidth = 2;
   context.strokeStyle = paint.shift;
   path(context, history.map((each, k) => [k, each.loss / most]), across, up);
@@ -247,8 +265,8 @@ export function drawFan(surface, view) {
     context.arc(...centre, ring, -Math.PI / 2 - open, -Math.PI / 2 + open);
     context.stroke();
     context.fillStyle = paint.soft;
-    const [x, y] = point(-0.62 * view.reach, ring);
-    context.fillText(`output ${k + 1}`, x, y + 22);
+    const [x, y] = point(-0.95 * view.reach, ring);
+    context.fillText(`output ${k + 1}`, x + 14, y + 18);
   });
   spokes(context, view, point, radius, rings[1]);
   const fills = [paint.class0, paint.class1];

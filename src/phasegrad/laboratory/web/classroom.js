@@ -66,6 +66,7 @@ export class Classroom {
   learn() {
     if (!this.learner || this.learner.done) this.begin();
     this.parts.learn.textContent = "Pause";
+    this.parts.result.textContent = "Learning …";
     if (this.lab.still) {
       while (!this.learner.done) this.learner.epoch();
       this.#finish();
@@ -147,8 +148,8 @@ export class Classroom {
       drawMap(this.surfaces.map, { map: this.map, cells: CELLS, reach: REACH, samples: samples.x, labels: samples.labels, here: bench.inputs, colours });
     } else this.surfaces.map.cleared();
     this.#drawFan(samples);
+    this.parts.history.parentElement.hidden = !this.learner;
     if (this.learner) drawHistory(this.surfaces.history, { history: this.learner.history, epochs: this.learner.recipe.epochs, colours });
-    else this.surfaces.history.cleared();
   }
 
   #drawFan(samples) {

@@ -4,7 +4,7 @@
 export function words(value, digits = 3) {
   if (value === 0) return "0";
   const size = Math.abs(value);
-  const text = size < 1e-3 || size >= 1e5 ? value.toExponential(Math.max(0, digits - 2)) : Number(value.toPrecision(digits)).toString();
+  const text = size < 1e-4 || size >= 1e5 ? value.toExponential(Math.max(0, digits - 2)) : Number(value.toPrecision(digits)).toString();
   return text.replaceAll("-", "−");
 }
 

@@ -50,7 +50,7 @@ export class NetworkPicture {
 
   #measure(view) {
     const { width, height } = this.surface;
-    const across = width < 520 ? 46 : 104;
+    const across = width < 520 || !view.layered || view.network.size > 60 ? 40 : 104;
     const down = 44;
     const room = [width - 2 * across, height - 2 * down];
     this.places = view.layout.points.map(([x, y]) => [across + x * room[0], down + y * room[1]]);
@@ -59,7 +59,8 @@ export class NetworkPicture {
     for (let i = 0; i < places.length; i++) {
       for (let j = 0; j < i; j++) nearest = Math.min(nearest, Math.hypot(places[i][0] - places[j][0], places[i][1] - places[j][1]));
     }
-    this.radius = Math.max(3.5, Math.min(width < 520 ? 21 : 27, 0.4 * nearest));
+    const typical = Math.sqrt((room[0] * room[1]) / places.length);
+    this.radius = Math.max(3, Math.min(width < 520 ? 21 : 27, Math.max(0.4 * nearest, Math.min(0.2 * typical, 0.7 * nearest))));
   }
 
   draw(view) {
@@ -84,10 +85,11 @@ export class NetworkPicture {
     const { coupling } = view.parameters;
     const most = coupling.reduce((largest, each) => Math.max(largest, Math.abs(each)), 1e-9);
     const thickest = Math.max(1, Math.min(5, this.radius / 4.5));
+    const veil = Math.min(1, Math.sqrt(120 / edges.length));
     edges.forEach((pair, e) => {
       const strength = Math.abs(coupling[e]) / most;
       context.strokeStyle = coupling[e] < 0 ? view.colours.negative : view.colours.edge;
-      context.globalAlpha = edges.length > 400 ? 0.15 + 0.4 * strength : 0.3 + 0.6 * strength;
+      context.globalAlpha = veil * (0.3 + 0.6 * strength);
       context.lineWidth = 0.5 + thickest * strength;
       this.#line(context, pair);
     });
@@ -193,6 +195,12 @@ export class NetworkPicture {
     context.fillStyle = view.colours.exact;
     view.nodes.forEach((node, k) => {
       const place = this.places[node];
+      if (radius < 13) {
+        context.beginPath();
+        context.arc(...hand(place, radius, view.asked[k]), Math.max(1.5, radius * 0.22), 0, FULL);
+        context.fill();
+        return;
+      }
       const wide = 3.4 / radius + 0.1;
       context.beginPath();
       context.moveTo(...hand(place, radius + 2, view.asked[k]));

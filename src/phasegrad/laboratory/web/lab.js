@@ -25,7 +25,7 @@ export class Lab {
     this.bench = new Bench(data.scene ?? data.paper);
     this.#name();
     this.stage = new Stage(this, byId("network"), byId("status"), byId("note"));
-    this.readout = new Readout(this, { bars: byId("bars"), errors: byId("errors"), result: byId("result"), table: byId("numbers") });
+    this.readout = new Readout(this, { bars: byId("bars"), errors: byId("errors"), block: byId("error-block"), result: byId("result"), table: byId("numbers") });
     const classroom = ["choices", "learn", "step", "reset", "map", "fan", "history"];
     this.classroom = new Classroom(this, data.tasks, {
       ...Object.fromEntries(classroom.map((id) => [id, byId(id)])), result: byId("learned"), panel: byId("panel-learning"),
@@ -108,6 +108,11 @@ export class Lab {
     }
     if (name === "learning") this.classroom.draw();
     else this.readout.rest({ reading: true });
+  }
+
+  /** Bring a part of the page into view. */
+  reveal(id) {
+    byId(id).scrollIntoView({ block: "nearest", behavior: this.still ? "auto" : "smooth" });
   }
 
   /** The page has another size or other colours. */

@@ -46,17 +46,17 @@ function levelsOf(network) {
 function inColumns(level, size) {
   const groups = Array.from({ length: Math.max(...level) + 1 }, () => []);
   for (let node = 0; node < size; node++) groups[level[node]].push(node);
-  const tallest = Math.max(5, Math.ceil(Math.sqrt(size * 0.9)));
+  const tallest = Math.max(8, Math.ceil(Math.sqrt(size * 0.9)));
   const columns = groups.flatMap((group) => slices(group, tallest).map((nodes, k) => ({ nodes, first: k === 0 })));
   const places = [];
   columns.forEach((column, k) => places.push(k === 0 ? 0 : places[k - 1] + (column.first ? 1 : 0.5)));
   const width = places.at(-1) || 1;
   const points = Array.from({ length: size }, () => [0.5, 0.5]);
+  const tall = Math.max(2, ...columns.map((column) => column.nodes.length));
   columns.forEach(({ nodes }, k) => {
-    const tall = Math.max(...columns.map((column) => column.nodes.length));
-    nodes.forEach((node, row) => {
-      points[node] = [places[k] / width, tall === 1 ? 0.5 : 0.5 + (row - (nodes.length - 1) / 2) / (tall - 1)];
-    });
+    // Short columns spread a little, so that their names have room.
+    const step = Math.max(1 / (tall - 1), Math.min(1.6 / (tall - 1), 1 / nodes.length));
+    nodes.forEach((node, row) => (points[node] = [places[k] / width, 0.5 + (row - (nodes.length - 1) / 2) * step]));
   });
   return points;
 }

@@ -102,9 +102,11 @@ export class Learner {
 
   /** The output phases of every sample of a part; null where a sample has no stable state. */
   phases(part) {
+    let start = new Float64Array(this.system.size);
     return part.x.map((x) => {
       this.system.drive(x);
-      const found = settle(this.system, new Float64Array(this.system.size));
+      const found = settle(this.system, start);
+      start = this.recipe.warm && found.stable ? found.phases : new Float64Array(this.system.size);
       return found.stable ? outputsOf(found.phases, this.outputs) : null;
     });
   }

@@ -77,13 +77,15 @@ export class System {
       const mean = omega.reduce((total, each) => total + each, 0) / this.size;
       for (let i = 0; i < this.size; i++) omega[i] -= mean;
     }
-    this.scale = Math.max(...this.capacity(), ...omega.map(Math.abs));
+    this.scale = this.capacity().reduce((most, each, i) => Math.max(most, each, Math.abs(omega[i])), 0);
   }
 
   /** Phases turned into this system's gauge: held oscillators where they are held. */
   placed(phases) {
     const shift = this.pinned ? phases[this.network.reference] : 0;
-    return Float64Array.from(phases, (each, i) => (this.held[i] ? this.heldPhases[i] : each - shift));
+    const turned = new Float64Array(this.size);
+    for (let i = 0; i < this.size; i++) turned[i] = this.held[i] ? this.heldPhases[i] : phases[i] - shift;
+    return turned;
   }
 
   /** The force on every oscillator; on a held one it is what the holder must balance. */
@@ -134,7 +136,8 @@ export class System {
     for (let e = 0; e < first.length; e++) {
       const slope = coupling[e] * this.interaction.slope(phases[second[e]] - phases[first[e]]);
       const weight = lifted(slope, coupling[e] * this.interaction.steepness);
-      const [i, j] = [place[first[e]], place[second[e]]];
+      const i = place[first[e]];
+      const j = place[second[e]];
       if (i >= 0) matrix[i * width + i] += weight;
       if (j >= 0) matrix[j * width + j] += weight;
       if (i >= 0 && j >= 0) {
@@ -177,16 +180,18 @@ export class System {
     return reach;
   }
 
-  /** An oscillator whose frequency exceeds all that can hold it, which proves that nothing settles; -1 if none does. */
+  /** The oscillator whose frequency exceeds all that can hold it by most, so that nothing settles; -1 if none does. */
   blocking() {
     const reach = this.capacity();
     const judged = (i) => !this.held[i] || (this.pinned && i === this.network.reference);
-    return this.omega.findIndex((each, i) => judged(i) && Math.abs(each) > reach[i] * (1 + 1e-12) + 1e-12);
+    const excess = this.omega.map((each, i) => (judged(i) ? Math.abs(each) - reach[i] * (1 + 1e-12) - 1e-12 : -1));
+    const most = excess.reduce((best, each, i) => (each > excess[best] ? i : best), 0);
+    return excess[most] > 0 ? most : -1;
   }
 
   /** dE/dp of every parameter: what equilibrium propagation reads. */
   energySlopes(phases) {
-    const slopes = { omega: Float64Array.from(phases, (each) => -each) };
+    const slopes = { omega: phases.map((each) => -each) };
     slopes.coupling = this.#perEdge((angle) => this.interaction.potential(angle), phases);
     this.#perField((strength, angle, odd) => [odd.potential(angle), strength * odd.value(angle)], phases, slopes);
     return slopes;
@@ -206,7 +211,9 @@ export class System {
   }
 
   #perEdge(slope, phases) {
-    return Float64Array.from(this.first, (i, e) => slope(phases[this.second[e]] - phases[i], e));
+    const slopes = new Float64Array(this.first.length);
+    for (let e = 0; e < slopes.length; e++) slopes[e] = slope(phases[this.second[e]] - phases[this.first[e]], e);
+    return slopes;
   }
 
   #perField(slope, phases, slopes) {
@@ -251,7 +258,7 @@ export function cholesky(matrix, width = Math.round(Math.sqrt(matrix.length))) {
 
 /** The solution of a linear system from the Cholesky factor of its matrix. */
 export function solve(factor, right) {
-  const x = Float64Array.from(right);
+  const x = right.slice();
   const width = x.length;
   for (let i = 0; i < width; i++) {
     for (let k = 0; k < i; k++) x[i] -= factor[i * width + k] * x[k];
@@ -307,17 +314,22 @@ function measured(system, phases, pull, force) {
 
 /** Take one step of Newton's method in place and return the residual after it; null if none makes progress. */
 function stepped(system, phases, pull, force, factor, residual, definite) {
-  const right = Float64Array.from(system.moving, (node) => force[node]);
+  const { moving } = system;
+  const right = new Float64Array(moving.length);
+  for (let k = 0; k < moving.length; k++) right[k] = force[moving[k]];
   const direction = solve(factor, right);
-  const longest = direction.reduce((most, each) => Math.max(most, Math.abs(each)), 0);
-  const energy = system.energy(phases, pull);
-  const slope = direction.reduce((total, each, k) => total + each * right[k], 0);
-  const before = Float64Array.from(phases);
+  const before = phases.slice();
+  let [longest, slope, energy] = [0, 0, null];
+  for (let k = 0; k < moving.length; k++) {
+    longest = Math.max(longest, Math.abs(direction[k]));
+    slope += direction[k] * right[k];
+  }
   let length = Math.min(1, LONGEST / longest);
   for (let halving = 0; halving < HALVINGS; halving++, length /= 2) {
-    system.moving.forEach((node, k) => (phases[node] = before[node] + length * direction[k]));
+    for (let k = 0; k < moving.length; k++) phases[moving[k]] = before[moving[k]] + length * direction[k];
     const next = measured(system, phases, pull, force);
     if (definite && next < 0.5 * residual) return next;
+    energy ??= system.energy(before, pull);
     if (system.energy(phases, pull) < energy - 1e-4 * length * slope) return next;
   }
   phases.set(before);
@@ -380,6 +392,9 @@ export class Flow {
     for (const node of system.moving) phases[node] += (time / 6) * (k1[node] + 2 * k2[node] + 2 * k3[node] + k4[node]);
   }
 }
+
+/** A number of steps that is at most the one given, and fewer on networks whose every step takes long. */
+export const stepsWithin = (network, most) => Math.max(20, Math.min(most, Math.floor(4e5 / network.edges.length)));
 
 /** The largest diagonal entry that the Laplacian can have. */
 function stiffest(system, pull, phases) {

@@ -7,12 +7,12 @@ import { Surface } from "lab/drawing.js";
 
 const STRENGTHS = Array.from({ length: 26 }, (_, k) => 10 ** (-4 + k / 5));
 /** Oscillators above which the curves over the nudge would take too long. */
-const MOST_FOR_CURVES = 120;
+const MOST_FOR_CURVES = 250;
 const FLICKER = 450;
 
 export class Readout {
-  constructor(lab, { bars, errors, result, table }) {
-    Object.assign(this, { lab, result, table, bars: new Surface(bars), errors: new Surface(errors) });
+  constructor(lab, { bars, errors, block, result, table }) {
+    Object.assign(this, { lab, block, result, table, bars: new Surface(bars), errors: new Surface(errors) });
     this.curves = { oneSided: [], centred: [] };
     this.values = null;
     this.job = null;
@@ -81,11 +81,16 @@ export class Readout {
   /** Find the errors of both schemes over all strengths, one strength at a time, so that nothing waits for them. */
   #findCurves() {
     clearTimeout(this.job);
-    const { bench } = this;
+    const { bench, lab } = this;
     this.curves = { oneSided: [], centred: [] };
-    if (!bench.settled || bench.network.size > MOST_FOR_CURVES) return;
-    const left = STRENGTHS.slice();
+    this.block.hidden = bench.network.size > MOST_FOR_CURVES;
+    if (!bench.settled || this.block.hidden) return;
+    const left = STRENGTHS.filter((_, k) => bench.network.size < 60 || k % 2 === 0);
     const work = () => {
+      if (lab.stage.busy) {
+        this.job = setTimeout(work, 100);
+        return;
+      }
       const until = performance.now() + 8;
       while (left.length && performance.now() < until) {
         const beta = left.shift();
@@ -102,6 +107,7 @@ export class Readout {
 
   #drawErrors() {
     const { bench, lab } = this;
+    if (this.block.hidden) return;
     if (!bench.exactShown) {
       this.errors.cleared();
       return;

@@ -3,7 +3,7 @@
 import { words } from "lab/controls.js";
 import { NetworkPicture } from "lab/drawing.js";
 import { arranged } from "lab/layout.js";
-import { Flow, slowestRate } from "lab/physics.js";
+import { Flow, slowestRate, stepsWithin } from "lab/physics.js";
 
 /** Milliseconds that settling takes on the screen, and lifetimes of the slowest mode that pass in them. */
 const DURATION = { nudge: 1600, shake: 2400 };
@@ -15,7 +15,7 @@ const DRIFT_SPEED = 2.5;
 const PIXELS = 120;
 
 /** The share of all time that has passed: slowly where everything moves, faster where only the slowest mode is left. */
-const warped = (share) => Math.expm1(3 * share) / Math.expm1(3);
+const warped = (share) => Math.expm1(5 * share) / Math.expm1(5);
 
 export class Stage {
   constructor(lab, canvas, status, note) {
@@ -107,7 +107,7 @@ export class Stage {
   /** Where the flow leads from given phases, nearly. */
   #followed(phases) {
     const flow = new Flow(this.bench.system, phases);
-    flow.advance(flow.longest * MOST_STEPS * 0.25);
+    flow.advance(flow.longest * stepsWithin(this.bench.network, MOST_STEPS / 4));
     return flow.phases;
   }
 

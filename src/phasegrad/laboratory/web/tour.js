@@ -24,7 +24,7 @@ const BEHIND = "d < 0: its sign reversed";
 export const STEPS = [
   {
     title: "Oscillators settle",
-    text: "Each circle is an oscillator, its hand is its phase. Every one wants to turn at its own frequency; couplings pull neighbours together. Data sets the frequencies of the two inputs on the left. Shake the phases: they always come to rest in a pattern, and that pattern is the network’s answer.",
+    text: "Each circle is an oscillator, its hand is its phase. Every one wants to turn at its own frequency; couplings pull neighbours together. Data sets the frequencies of the two inputs on the left. Shake the phases: they come to rest in a pattern, and that pattern is the network’s answer.",
     enter: (lab) => calm(lab),
     actions: [["Shake", (lab) => lab.stage.shake()]],
   },
@@ -60,7 +60,7 @@ export const STEPS = [
     title: "Learning",
     text: "Show a vowel, settle, nudge toward the right class, settle, and let every frequency and coupling move against its own gradient. After some epochs the network tells /a/ from /i/ by two formants. Points are vowels, the background is what the network decides; press on the map to try a sound.",
     enter: (lab) => learning(lab, "matched", "random, seed 1"),
-    actions: [["Learn", (lab) => lab.classroom.learn()]],
+    actions: [["Learn", learn]],
   },
   {
     title: "Why half of the paper’s seeds fail",
@@ -76,6 +76,11 @@ export const STEPS = [
 
 function learnFrom(lab, recipe, start) {
   learning(lab, recipe, start);
+  learn(lab);
+}
+
+function learn(lab) {
+  lab.reveal("panel-learning");
   lab.classroom.learn();
 }
 
