@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 import rich.console
 from mkdocs.config.defaults import MkDocsConfig
@@ -31,17 +32,14 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def _described(command: object) -> list[str]:
     words = " ".join(plain(command.help or "").split())  # type: ignore[attr-defined]
-    lines = [words, "", f"    {_example(command)}", "", "| option | what it does |", "|---|---|"]
+    examples = [f"    {line}" for line in re.findall("Example: (.*)", command.epilog)]  # type: ignore[attr-defined]
+    lines = [words, "", *examples, "", "| option | what it does |", "|---|---|"]
     for parameter in command.params:  # type: ignore[attr-defined]
         if parameter.name == "help":
             continue
         name = parameter.name.upper() if parameter.param_type_name == "argument" else parameter.opts[-1]
         lines.append(f"| `{name}` | {plain(parameter.help or '').replace('|', '/')} |")
     return lines
-
-
-def _example(command: object) -> str:
-    return str(command.epilog).removeprefix("Example: ")  # type: ignore[attr-defined]
 
 
 def plain(text: str) -> str:
