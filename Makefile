@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # The build backend comes first: built in isolation, the package would fetch one that no pin holds.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: reproduce test test-slow test-gpu mutants lint format bench venv clean clean-cache
+.PHONY: reproduce test test-slow test-gpu mutants lint format docs bench venv clean clean-cache
 
 reproduce: venv
 	$(BIN)/phasegrad reproduce
@@ -47,6 +47,10 @@ format: venv
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# The site, in site/: a broken link, or a public name without a page, stops it. Needs no network; open site/index.html.
+docs: venv
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
 bench: venv
 	$(BIN)/phasegrad bench
 
@@ -63,4 +67,4 @@ clean-cache:
 	find src -name '*.nb[ic]' -delete
 
 clean: clean-cache
-	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -120,7 +120,8 @@ def test_a_wheel_holds_everything_the_package_reads(tmp_path):
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
-    for needed in ("py.typed", "studies/published/ablation.json", "datasets/hillenbrand1995.csv"):
+    data = ("studies/published/ablation.json", "datasets/hillenbrand1995.csv", "laboratory/web/lab.js")
+    for needed in ("py.typed", *data):
         assert f"phasegrad/{needed}" in names
     # An installed wheel, not the checkout, must find its data.
     place = tmp_path / "installed"

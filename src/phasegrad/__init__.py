@@ -112,6 +112,7 @@ from phasegrad.training import (
 
 if TYPE_CHECKING:
     from phasegrad.estimators import OscillatorClassifier, OscillatorRegressor
+    from phasegrad.laboratory import lab
 
 __version__ = "not installed"  # a tree of sources alone, on a path
 with _suppress(_PackageNotFoundError):
@@ -187,6 +188,7 @@ __all__ = [
     "hardware",
     "holomorphic",
     "image_plan",
+    "lab",
     "laplacian",
     "lattice",
     "layered",
@@ -222,11 +224,15 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """Import the estimators, and scikit-learn with them, or `torch`, and PyTorch with it, when first asked for."""
+    """Import the estimators with scikit-learn, `torch` with PyTorch, and the lab, when first asked for."""
     if name in _ESTIMATORS:
         from phasegrad import estimators
 
         return getattr(estimators, name)
+    if name == "lab":
+        from phasegrad.laboratory import lab
+
+        return lab
     if name == "torch":
         import phasegrad.torch as layer
 

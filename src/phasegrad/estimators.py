@@ -277,6 +277,12 @@ class OscillatorClassifier(ClassifierMixin, _Oscillators):  # type: ignore[misc]
     scaling_ : Scaling
         How features become inputs.
 
+    See Also
+    --------
+    OscillatorRegressor : A scikit-learn regressor.
+    classifier_plan : Mini-batches, centred nudges, Adam.
+    Model : A trained network with all that prediction needs.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -426,6 +432,11 @@ class OscillatorRegressor(RegressorMixin, _Oscillators):  # type: ignore[misc]
         How numbers become output phases.
     n_features_in_, network_, history_, training_, n_iter_, objective_, scaling_
         As for `OscillatorClassifier`.
+
+    See Also
+    --------
+    OscillatorClassifier : A scikit-learn classifier.
+    Model : A trained network with all that prediction needs.
 
     Examples
     --------

@@ -26,7 +26,20 @@ from phasegrad.solvers import respond
 
 
 def random_frequencies(network: Network, *, seed: int | None = 0, scale: float = 0.3) -> Network:
-    """Return the network with learnable frequencies drawn from U(-scale, scale)."""
+    """Return the network with learnable frequencies drawn from U(-scale, scale).
+
+    See Also
+    --------
+    spectral_frequencies : Frequencies along the Laplacian's slowest mode.
+    multi_start_frequencies : The best of several draws.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> network = pg.random_frequencies(pg.layered(2, 5, 2, seed=0), seed=3)
+    >>> network.omega.round(2)
+    array([ 0.  ,  0.  , -0.25, -0.16,  0.18,  0.05, -0.24, -0.04, -0.01])
+    """
     scale = positive_float("scale", scale, "random_frequencies")
     return network.replace(omega=_draw(network, random_stream(seed, "random_frequencies"), scale))
 
@@ -46,6 +59,12 @@ def spectral_frequencies(network: Network, *, sign: int = 1, scale: float = 0.3)
         1 is the paper's; -1 exchanges the roles of the outputs.
     scale : float
         The largest frequency.
+
+    See Also
+    --------
+    random_frequencies : Frequencies drawn from an interval.
+    output_frequencies : Frequencies on the outputs alone.
+    multi_start_frequencies : The best of several draws.
 
     Examples
     --------
@@ -75,6 +94,18 @@ def output_frequencies(
 
     ``sign=1`` gives the first output +scale and the last -scale, like `spectral_frequencies`. The paper tried only the
     opposite, ``sign=-1``.
+
+    See Also
+    --------
+    spectral_frequencies : Frequencies along the Laplacian's slowest mode.
+    random_frequencies : Frequencies drawn from an interval.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> network = pg.output_frequencies(pg.layered(2, 5, 2, seed=0), sign=-1)
+    >>> network.omega[list(network.outputs)]
+    array([-0.3,  0.3])
     """
     sign = _checked_sign(sign, "output_frequencies")
     scale = positive_float("scale", scale, "output_frequencies")
@@ -102,6 +133,20 @@ def multi_start_frequencies(
         How many are drawn.
     seed : int or None
     scale : float
+
+    See Also
+    --------
+    random_frequencies : Frequencies drawn from an interval.
+    spectral_frequencies : Frequencies along the Laplacian's slowest mode.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> samples = pg.datasets.vowels("a,i").x_train[:20]
+    >>> network = pg.multi_start_frequencies(pg.layered(2, 5, 2, seed=0), samples, starts=5)
+    >>> phases = pg.find_equilibrium(network, samples).phases[:, network.outputs]
+    >>> print(f"{abs(phases[:, 0] - phases[:, -1]).mean():.2f}")
+    0.05
     """
     choice("by", by, ("absolute", "signed"), "multi_start_frequencies")
     starts = whole_number("starts", starts, 1, "multi_start_frequencies")

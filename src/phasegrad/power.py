@@ -20,6 +20,8 @@ from phasegrad.equilibria import CriticalScale, Equilibrium, critical_scale, fin
 from phasegrad.gradients import adjoint, cosine, two_phase
 from phasegrad.objectives import PhaseTargets
 
+__all__ = ["GridAnalysis", "Relief", "analyse"]
+
 #: Share of a line's angle that a redispatch is sized to take away, by the linear prediction.
 RELIEF = 0.1
 MOST_STRESSED = 5
@@ -42,6 +44,20 @@ class Relief:
         Cosine between the two-phase and the adjoint gradient.
     before, predicted, after : float
         Angle across the line in radians: now, by the gradient, and by solving again.
+
+    See Also
+    --------
+    power.analyse : Stressed lines, margin and relief of a grid.
+    power.GridAnalysis : What analyse found.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import phasegrad as pg
+    >>> from phasegrad.power import analyse
+    >>> relief = analyse(pg.datasets.grids.load("case9"), relieve="9-4").relief
+    >>> np.degrees([relief.before, relief.predicted, relief.after]).round(2)
+    array([1.85, 1.67, 1.67])
     """
 
     line: int
@@ -60,6 +76,19 @@ class GridAnalysis:
     state. ``margin`` is the critical scale, counted from the grid as it is here: of that state or, where there is none,
     of the one at half the injections, a quarter, and so on; None if none of them has one. ``flat`` says whether all
     phases equal is a stable state without injections: near it a power flow ends, and negative couplings may undo it.
+
+    See Also
+    --------
+    power.analyse : Stressed lines, margin and relief of a grid.
+    power.Relief : A redispatch that relieves a line.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> from phasegrad.power import analyse
+    >>> found = analyse(pg.datasets.grids.load("case9"))
+    >>> found.synchronous, [found.grid.lines[line] for line in found.stressed[:2]]
+    (True, ['8-9', '5-6'])
     """
 
     grid: Grid
@@ -152,6 +181,13 @@ def analyse(grid: Grid, *, scale: float = 1.0, relieve: str | None = None) -> Gr
         Factor on all injected power, from 1e-6 to 1e6.
     relieve : str, optional
         A line, "FROM-TO" by bus number.
+
+    See Also
+    --------
+    power.GridAnalysis : What analyse found.
+    power.Relief : A redispatch that relieves a line.
+    datasets.grids.load : An IEEE case by name.
+    critical_scale : How much faster all may run before locking is lost.
 
     Examples
     --------

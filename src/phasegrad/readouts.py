@@ -46,6 +46,12 @@ class Readout:
         The phases it can tell apart. A full turn (default) is read around the circle; beyond a smaller one readings
         stay at its ends.
 
+    See Also
+    --------
+    plan_measurement : Which nudge and how many readings.
+    gradient_from_phases : A gradient from measured phases.
+    hardware.Hardware : A kind of chip with its faults.
+
     Examples
     --------
     A picosecond at 3 GHz:

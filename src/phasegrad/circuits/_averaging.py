@@ -39,6 +39,19 @@ def averaging_shift(
     """Return by how much the phases of a circuit differ from the phase model to first order in eps, shape (N,).
 
     It is computed from the phase model alone; nothing that was measured enters. Subtract it from what a circuit shows.
+
+    See Also
+    --------
+    circuits.Circuit : A network as a circuit, and a device.
+    circuits.Components : Frequency, impedance and coupling of the tanks.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> network = pg.ring(3, omega=[0.3, 0.0, -0.3])
+    >>> shift = pg.circuits.averaging_shift(network, pg.circuits.Components(eps=0.01))
+    >>> shift.shape, bool(abs(shift).max() < 0.01)
+    ((3,), True)
     """
     check_network(network)
     pull = None if torques is None else Nudge(Torques(), torques, 1.0)

@@ -18,7 +18,20 @@ from phasegrad.networks import Network
 
 
 class CircuitWarning(UserWarning):
-    """A circuit did something that one should know of, such as not locking."""
+    """A circuit did something that one should know of, such as not locking.
+
+    See Also
+    --------
+    circuits.Circuit : A network as a circuit, and a device.
+    circuits.lock : Phases at the end of waveforms.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import phasegrad as pg
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", pg.circuits.CircuitWarning)  # a circuit that does not lock raises here
+    """
 
 
 class Circuit:
@@ -40,6 +53,12 @@ class Circuit:
     components : Components
     readings : tuple of Locked
         Of the last run, one per sample: phases with their errors, amplitudes, frequencies.
+
+    See Also
+    --------
+    circuits.write_netlist : A network as a netlist.
+    circuits.Components : Frequency, impedance and coupling of the tanks.
+    hardware.Device : The three calls of a chip.
 
     Examples
     --------

@@ -41,6 +41,11 @@ class Components:
     amplitude : float
         Of an oscillator on its own, in volt.
 
+    See Also
+    --------
+    circuits.Circuit : A network as a circuit, and a device.
+    circuits.write_netlist : A network as a netlist.
+
     Examples
     --------
     >>> from phasegrad.circuits import Components

@@ -30,6 +30,18 @@ class MeasuredInteraction:
     ----------
     sines, cosines : tuple of float
         a_k and b_k of the sum of a_k sin(k phi) + b_k (cos(k phi) - 1), k = 1, 2, ...
+
+    See Also
+    --------
+    circuits.fit_interaction : The interaction that locked pairs show.
+    OddSeries : A sine series as the interaction.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> measured = pg.circuits.MeasuredInteraction((0.02, 0.0, 0.001), (0.008, 0.0, 0.0))
+    >>> measured.odd
+    OddSeries(coefficients=(0.02, 0.0, 0.001))
     """
 
     sines: tuple[float, ...]
@@ -93,6 +105,21 @@ def fit_interaction(
         Of the locked pair, as multiples of that of the first alone.
     harmonics : int
         How many are fitted, at most as many as there are pairs.
+
+    See Also
+    --------
+    circuits.MeasuredInteraction : A coupling function with an even part.
+    circuits.Rings : Rings of inverters in place of tanks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import phasegrad as pg
+    >>> phases = np.linspace(-0.8, 0.8, 9)
+    >>> pull = 0.02 * np.sin(phases)  # an H that is the sine
+    >>> fitted = pg.circuits.fit_interaction((1 + pull) / (1 - pull) - 1, phases, 1 + pull, harmonics=1)
+    >>> print(f"{fitted.sines[0]:.6f}, evenness {fitted.evenness:.4f}")
+    0.020000, evenness 0.0000
     """
     shares = finite_array("detunings", detunings, "fit_interaction")
     angles, ratios = (

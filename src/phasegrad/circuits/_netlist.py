@@ -31,6 +31,20 @@ class Bridge:
     """A nudge by one more resistor, between two oscillators: ``strength`` times the cost 1 - cos(theta_a - theta_b).
 
     A negative strength crosses the wires.
+
+    See Also
+    --------
+    circuits.Injection : A nudge by a resistor to a source.
+    circuits.write_netlist : A network as a netlist.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> from phasegrad.circuits import Bridge, Components, write_netlist
+    >>> network = pg.ring(4, omega=[0.1, 0.0, -0.1, 0.0])
+    >>> nudged = write_netlist(network, Components(), nudges=[Bridge(0, 2, 0.1)])
+    >>> sum(line.startswith("R") for line in nudged.text.splitlines()) - network.n_edges
+    1
     """
 
     first: int
@@ -43,6 +57,20 @@ class Injection:
     """A nudge by a resistor to a source at a phase: ``strength`` times the cost 1 - cos(theta - phase).
 
     It needs a circuit that has sources anyway, those of clamped inputs or of fields.
+
+    See Also
+    --------
+    circuits.Bridge : A nudge by one more resistor.
+    circuits.write_netlist : A network as a netlist.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> from phasegrad.circuits import Components, Injection, write_netlist
+    >>> network = pg.ring(4, omega=[0.1, 0.0, -0.1, 0.0], field_strength=[1.0, 0.0, 0.0, 0.0])
+    >>> nudged = write_netlist(network, Components(), nudges=[Injection(2, phase=0.2, strength=0.1)])
+    >>> sum(line.startswith("R") for line in nudged.text.splitlines()) - network.n_edges  # of the field, of the nudge
+    2
     """
 
     node: int
@@ -68,6 +96,18 @@ class Netlist:
         Whether sources set frequency and phase.
     scales : (float, float)
         Volts and amperes that are typical of it, and farads: by these the tolerances go.
+
+    See Also
+    --------
+    circuits.write_netlist : A network as a netlist.
+    circuits.ngspice : Run a netlist.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> netlist = pg.circuits.write_netlist(pg.ring(3, omega=[0.1, 0.0, -0.1]), pg.circuits.Components())
+    >>> netlist.nodes, netlist.driven
+    (('n0', 'n1', 'n2'), False)
     """
 
     text: str
@@ -101,6 +141,12 @@ def write_netlist(
         In a cycle; 60 if left out, 200 where there are sources.
     start : array_like, shape (N,), optional
         Phases at the beginning; zero if left out.
+
+    See Also
+    --------
+    circuits.Netlist : Text for SPICE, and what it says.
+    circuits.Components : Frequency, impedance and coupling of the tanks.
+    circuits.ngspice : Run a netlist.
 
     Examples
     --------

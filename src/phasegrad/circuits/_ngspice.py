@@ -32,7 +32,19 @@ _LONGEST = 300
 
 
 class NgspiceError(OSError):
-    """ngspice is missing, failed, or took too long; the sentence says which, and what to do."""
+    """ngspice is missing, failed, or took too long; the sentence says which, and what to do.
+
+    See Also
+    --------
+    circuits.ngspice : Run a netlist.
+    circuits.has_ngspice : Whether ngspice can be run.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> issubclass(pg.circuits.NgspiceError, OSError)
+    True
+    """
 
 
 @dataclass(frozen=True)
@@ -47,6 +59,20 @@ class Waveforms:
         One column per oscillator.
     loosened : bool
         Whether it took looser tolerances than usual.
+
+    See Also
+    --------
+    circuits.ngspice : Run a netlist.
+    circuits.lock : Phases at the end of waveforms.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import phasegrad as pg
+    >>> times = np.linspace(0, 60e-6, 6001)
+    >>> voltages = np.cos(2 * np.pi * 1e6 * times[:, None] + [0.0, 0.5])
+    >>> pg.circuits.Waveforms(times, voltages).voltages.shape
+    (6001, 2)
     """
 
     times: FloatArray
@@ -55,12 +81,37 @@ class Waveforms:
 
 
 def has_ngspice() -> bool:
-    """Whether ngspice can be run here."""
+    """Whether ngspice can be run here.
+
+    See Also
+    --------
+    circuits.ngspice : Run a netlist.
+    circuits.ngspice_version : Its version.
+
+    Examples
+    --------
+    >>> import shutil
+    >>> import phasegrad as pg
+    >>> pg.circuits.has_ngspice() == (shutil.which("ngspice") is not None)
+    True
+    """
     return shutil.which(PROGRAM) is not None
 
 
 def ngspice_version() -> str:
-    """Return the version of ngspice, such as "39"; `NgspiceError` where there is none."""
+    """Return the version of ngspice, such as "39"; `NgspiceError` where there is none.
+
+    See Also
+    --------
+    circuits.has_ngspice : Whether ngspice can be run.
+    circuits.ngspice : Run a netlist.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> if pg.circuits.has_ngspice():
+    ...     assert pg.circuits.ngspice_version().isdigit()
+    """
     done = subprocess.run([_program(), "--version"], capture_output=True, text=True, check=False, timeout=60)
     found = re.search(r"ngspice-(\S+)", done.stdout)
     return found[1] if found else "unknown"
@@ -76,6 +127,19 @@ def ngspice(netlist: Netlist, *, limit: float = LIMIT) -> Waveforms:
     netlist : Netlist
     limit : float
         Seconds after which it is ended.
+
+    See Also
+    --------
+    circuits.Netlist : Text for SPICE, and what it says.
+    circuits.Waveforms : Voltages over time.
+    circuits.has_ngspice : Whether ngspice can be run.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> netlist = pg.circuits.write_netlist(pg.ring(3, omega=[0.1, 0.0, -0.1]), pg.circuits.Components(), cycles=20)
+    >>> if pg.circuits.has_ngspice():
+    ...     assert pg.circuits.ngspice(netlist).voltages.shape[1] == 3
     """
     if not isinstance(netlist, Netlist):
         raise TypeError(f"ngspice takes a Netlist. Got {type(netlist).__name__}.")

@@ -43,6 +43,21 @@ class Locked:
         Of each.
     drifting, silent : tuple of int
         The oscillators that are not locked to the others, and those that hardly oscillate.
+
+    See Also
+    --------
+    circuits.lock : Phases at the end of waveforms.
+    circuits.Circuit : A network as a circuit, and a device.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import phasegrad as pg
+    >>> times = np.linspace(0, 60e-6, 6001)
+    >>> voltages = np.cos(2 * np.pi * 1e6 * times[:, None] + [0.0, 0.5])
+    >>> found = pg.circuits.lock(pg.circuits.Waveforms(times, voltages), 1e6)
+    >>> found.drifting, found.silent, found.amplitudes.round(3)
+    ((), (), array([1., 1.]))
     """
 
     phases: FloatArray
@@ -84,6 +99,21 @@ def lock(waveforms: Waveforms, frequency: float, *, driven: bool = False) -> Loc
         Roughly that of the oscillators, in hertz; exactly where ``driven``.
     driven : bool
         Whether sources set the frequency, so that it is not to be found.
+
+    See Also
+    --------
+    circuits.Locked : Phases, amplitudes and the shared frequency.
+    circuits.phase_history : Phases window by window.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import phasegrad as pg
+    >>> times = np.linspace(0, 60e-6, 6001)
+    >>> voltages = np.cos(2 * np.pi * 1e6 * times[:, None] + [0.0, 0.5])
+    >>> found = pg.circuits.lock(pg.circuits.Waveforms(times, voltages), 1e6)
+    >>> print(f"{found.phases[1] - found.phases[0]:.3f} rad at {found.frequency:.4g} Hz")
+    0.500 rad at 1e+06 Hz
     """
     frequency = positive_float("frequency", frequency, "lock")
     cycles = (waveforms.times[-1] - waveforms.times[0]) * frequency
@@ -116,7 +146,22 @@ def lock(waveforms: Waveforms, frequency: float, *, driven: bool = False) -> Loc
 
 
 def crossing_frequency(waveforms: Waveforms) -> float:
-    """Return roughly the frequency of waveforms, in hertz: by how often they rise through their means."""
+    """Return roughly the frequency of waveforms, in hertz: by how often they rise through their means.
+
+    See Also
+    --------
+    circuits.lock : Phases at the end of waveforms.
+    circuits.Waveforms : Voltages over time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import phasegrad as pg
+    >>> times = np.linspace(0, 60e-6, 6001)
+    >>> voltages = np.cos(2 * np.pi * 1e6 * times[:, None] + [0.0, 0.5])
+    >>> print(f"{pg.circuits.crossing_frequency(pg.circuits.Waveforms(times, voltages)):.3g} Hz")
+    1e+06 Hz
+    """
     half = len(waveforms.times) // 2
     times, rates = waveforms.times[half:], []
     for voltage in waveforms.voltages[half:].T:
@@ -141,6 +186,21 @@ def settling_cycles(waveforms: Waveforms, frequency: float, *, within: float = 0
     within : float
     window : int
         Cycles that one phase is fitted to.
+
+    See Also
+    --------
+    circuits.phase_history : Phases window by window.
+    circuits.lock : Phases at the end of waveforms.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import phasegrad as pg
+    >>> times = np.linspace(0, 40e-6, 4001)
+    >>> late = 0.5 * np.exp(-times / 4e-6)
+    >>> voltages = np.cos(2 * np.pi * 1e6 * times[:, None] + np.column_stack([0 * times, late]))
+    >>> pg.circuits.settling_cycles(pg.circuits.Waveforms(times, voltages), 1e6)
+    18.0
     """
     within = positive_float("within", within, "settling_cycles")
     cycles, phases = phase_history(waveforms, frequency, window=window)
@@ -150,7 +210,7 @@ def settling_cycles(waveforms: Waveforms, frequency: float, *, within: float = 0
 
 
 def phase_history(waveforms: Waveforms, frequency: float, *, window: int = 2) -> tuple[FloatArray, FloatArray]:
-    """Return the phases of all oscillators, (W, N), window by window, and after how many cycles each ends, (W,).
+    """Return after how many cycles each window ends, (W,), and the phases of all oscillators in it, (W, N).
 
     Parameters
     ----------
@@ -159,6 +219,21 @@ def phase_history(waveforms: Waveforms, frequency: float, *, window: int = 2) ->
         That they are counted from, in hertz.
     window : int
         Cycles that one phase is fitted to.
+
+    See Also
+    --------
+    circuits.lock : Phases at the end of waveforms.
+    circuits.settling_cycles : After how many cycles phases stay.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import phasegrad as pg
+    >>> times = np.linspace(0, 60e-6, 6001)
+    >>> voltages = np.cos(2 * np.pi * 1e6 * times[:, None] + [0.0, 0.5])
+    >>> cycles, phases = pg.circuits.phase_history(pg.circuits.Waveforms(times, voltages), 1e6)
+    >>> cycles[:3], (phases[:3, 1] - phases[:3, 0]).round(3)
+    (array([2., 4., 6.]), array([0.5, 0.5, 0.5]))
     """
     frequency = positive_float("frequency", frequency, "phase_history")
     window = whole_number("window", window, 1, "phase_history")

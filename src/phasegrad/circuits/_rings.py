@@ -37,6 +37,11 @@ class Rings:
     skew : float
         That of the p-channel transistors, as a multiple; 1 makes rising and falling edges alike.
 
+    See Also
+    --------
+    circuits.Circuit : A network as a circuit, and a device.
+    circuits.fit_interaction : The interaction that locked pairs show.
+
     Examples
     --------
     >>> from phasegrad.circuits import Rings

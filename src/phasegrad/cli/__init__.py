@@ -17,6 +17,7 @@ import phasegrad
 from phasegrad._files import printable
 from phasegrad.cli.checking import bench, draw, grid, verify
 from phasegrad.cli.chips import chip
+from phasegrad.cli.laboratory import lab
 from phasegrad.cli.reproducing import reproduce, studies
 from phasegrad.cli.signals import STOPPED, Stops, heeding_signals, leave_in_peace
 from phasegrad.cli.training import predict, train
@@ -80,6 +81,7 @@ _COMMANDS = (
     (predict, "phasegrad predict model.npz samples.csv --json classes.json"),
     (grid, "phasegrad grid case118 --scale 1.3 --relieve 8-5 --plot grid.png"),
     (chip, "phasegrad chip vowels --preset cmos-ring-65nm --chips 50 --plot budget.svg --json out.json"),
+    (lab, "phasegrad lab model.npz --out lab.html --no-open"),
     (bench, "phasegrad bench --json bench.json"),
 )
 for _function, _example in _COMMANDS:

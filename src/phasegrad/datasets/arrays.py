@@ -39,6 +39,12 @@ def from_arrays(
         Whether to scale every feature to [-1, 1] on the training part. Otherwise features are taken as they are;
         networks expect numbers of about that size.
 
+    See Also
+    --------
+    datasets.Dataset : Samples of a training and a test part.
+    datasets.Scaling : How features are scaled to inputs.
+    train : Train one network or many.
+
     Examples
     --------
     >>> from phasegrad.datasets import from_arrays

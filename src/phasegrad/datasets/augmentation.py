@@ -26,6 +26,12 @@ class Shifts:
     fill : float or "reflect"
         What comes in at the border: a value, -1 being black, or the image itself in a mirror.
 
+    See Also
+    --------
+    datasets.mnist : MNIST from your files.
+    image_plan : Settings for images on a GPU.
+    Plan : How networks are trained.
+
     Examples
     --------
     >>> import numpy as np

@@ -10,6 +10,18 @@ from phasegrad._validation import FloatArray, IntArray, choice
 from phasegrad.datasets.dataset import Dataset, Scaling, split_and_scale
 
 CLASSICS = ("iris", "wine", "breast_cancer")
+"""Names of the small data sets that `datasets.classic` takes.
+
+See Also
+--------
+datasets.classic : Iris, wine and breast cancer.
+
+Examples
+--------
+>>> import phasegrad as pg
+>>> pg.datasets.CLASSICS
+('iris', 'wine', 'breast_cancer')
+"""
 
 _TRAIN_EACH, _TEST_EACH = 100, 70
 _BRIGHTEST = 16.0
@@ -26,6 +38,11 @@ def digits(*, shifts: bool = False) -> Dataset:
     shifts : bool
         Whether the training part also holds every image moved by one pixel up, down, left and right, so that it is five
         times as large.
+
+    See Also
+    --------
+    datasets.classic : Iris, wine and breast cancer.
+    datasets.mnist : MNIST from your files.
 
     Examples
     --------
@@ -69,6 +86,11 @@ def classic(name: str, *, seed: int | None = 0, train_fraction: float = 0.8) -> 
         Seed of the split.
     train_fraction : float
         Share of the rows that are for training.
+
+    See Also
+    --------
+    datasets.CLASSICS : The names that classic takes.
+    datasets.digits : 8 x 8 images of digits.
 
     Examples
     --------

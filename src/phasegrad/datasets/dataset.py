@@ -39,6 +39,11 @@ class Scaling:
     beyond : float, optional
         Where scaled values are cut off; nowhere if left out.
 
+    See Also
+    --------
+    datasets.Dataset : Samples of a training and a test part.
+    datasets.from_arrays : Your own arrays as a data set.
+
     Examples
     --------
     >>> from phasegrad.datasets import Scaling
@@ -124,6 +129,12 @@ class Dataset:
         Positions of the samples in the table before it was split.
     shape : tuple of int or None
         Of one sample where it has one, such as (channels, height, width) of an image; the features in C order.
+
+    See Also
+    --------
+    datasets.from_arrays : Your own arrays as a data set.
+    datasets.Scaling : How features are scaled to inputs.
+    train : Train one network or many.
 
     Examples
     --------

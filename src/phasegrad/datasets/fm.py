@@ -37,6 +37,11 @@ def fm(seed: int | None = 0, n_train: int = 200, n_test: int = 80) -> Dataset:
     n_train, n_test : int
         Number of signals in each part.
 
+    See Also
+    --------
+    datasets.vowels : The vowels of Hillenbrand and others.
+    datasets.xor : The four corners of XOR.
+
     Examples
     --------
     >>> from phasegrad.datasets import fm

@@ -15,10 +15,23 @@ import numpy as np
 from phasegrad._validation import FloatArray, choice
 from phasegrad.networks import Network
 
-#: The cases that can be loaded, by their names in pypower.
+__all__ = ["CASES", "Grid", "from_case", "load"]
+
 CASES = (
     "case4gs", "case6ww", "case9", "case14", "case24_ieee_rts", "case30", "case39", "case57", "case118", "case300",
 )  # fmt: skip
+"""The cases that can be loaded, by their names in pypower.
+
+See Also
+--------
+datasets.grids.load : An IEEE case by name.
+
+Examples
+--------
+>>> import phasegrad as pg
+>>> pg.datasets.grids.CASES[:3]
+('case4gs', 'case6ww', 'case9')
+"""
 _VOLTAGES = ("unit", "case")
 _KINDS = {1: "load", 2: "generator", 3: "slack"}
 
@@ -36,6 +49,18 @@ class Grid(Network):
         How many parallel lines each edge stands for.
     *network, **options
         As for `Network`.
+
+    See Also
+    --------
+    datasets.grids.load : An IEEE case by name.
+    power.analyse : Stressed lines, margin and relief of a grid.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> grid = pg.datasets.grids.load("case9")
+    >>> grid.name, grid.base_mva, grid.lines[0], grid.line("4-1")
+    ('case9', 100.0, '1-4', 0)
     """
 
     name: str
@@ -92,6 +117,12 @@ def load(name: str, *, voltages: str = "unit") -> Grid:
     voltages : {"unit", "case"}
         All voltages at 1, or those of the case.
 
+    See Also
+    --------
+    datasets.grids.from_case : A grid from pypower's arrays.
+    datasets.Grid : A power grid as a network.
+    power.analyse : Stressed lines, margin and relief of a grid.
+
     Examples
     --------
     >>> import phasegrad as pg
@@ -107,7 +138,21 @@ def load(name: str, *, voltages: str = "unit") -> Grid:
 
 
 def from_case(name: str, case: Mapping[str, Any], *, voltages: str = "unit") -> Grid:
-    """Return the network of a case in the format of pypower: arrays "bus", "branch", "gen" and "baseMVA"."""
+    """Return the network of a case in the format of pypower: arrays "bus", "branch", "gen" and "baseMVA".
+
+    See Also
+    --------
+    datasets.grids.load : An IEEE case by name.
+    datasets.Grid : A power grid as a network.
+
+    Examples
+    --------
+    >>> from pypower.api import case14
+    >>> import phasegrad as pg
+    >>> grid = pg.datasets.grids.from_case("mine", case14())
+    >>> grid.size, grid.n_edges
+    (14, 20)
+    """
     bus, base = case["bus"][case["bus"][:, 1] != 4], float(case["baseMVA"])
     numbers = bus[:, 0].astype(np.int64)
     place = {int(number): k for k, number in enumerate(numbers)}

@@ -17,6 +17,20 @@ from phasegrad.datasets.dataset import Dataset, Scaling
 from phasegrad.datasets.image_files import Bytes, Form, Part, check_labels, idx_form, record_form, sprite_form
 
 IMAGES = ("mnist", "fashion_mnist", "cifar10")
+"""Names of the image data sets, each a function of `phasegrad.datasets`.
+
+See Also
+--------
+datasets.mnist : MNIST from your files.
+datasets.fashion_mnist : Fashion-MNIST from your files.
+datasets.cifar10 : CIFAR-10 from your files.
+
+Examples
+--------
+>>> import phasegrad as pg
+>>> pg.datasets.IMAGES
+('mnist', 'fashion_mnist', 'cifar10')
+"""
 #: The environment variable that names the folder of image data.
 VARIABLE = "PHASEGRAD_DATA"
 SOURCES = ("files", "openml")
@@ -127,12 +141,27 @@ def mnist(
     source : {"files", "openml"}
         "openml" asks scikit-learn to fetch the data over the network instead.
 
+    See Also
+    --------
+    datasets.fashion_mnist : Fashion-MNIST from your files.
+    datasets.cifar10 : CIFAR-10 from your files.
+    datasets.digits : 8 x 8 images of digits.
+    image_plan : Settings for images on a GPU.
+
     Examples
     --------
     With the files in place::
 
         data = pg.datasets.mnist("/data")
         choose = pg.datasets.mnist("/data", validation=5000)
+
+    Where there are no files, the error says what is looked for and where:
+
+    >>> import phasegrad as pg
+    >>> pg.datasets.mnist("/nowhere")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    FileNotFoundError: There is no train-images-idx3-ubyte ... name their folder, ...
     """
     return _dataset(MNIST, folder, flat, validation, source)
 
@@ -146,6 +175,19 @@ def fashion_mnist(
     ----------
     folder, flat, validation, source
         As for `mnist`; the folder within may be called ``fashion-mnist``.
+
+    See Also
+    --------
+    datasets.mnist : MNIST from your files.
+    datasets.cifar10 : CIFAR-10 from your files.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> pg.datasets.fashion_mnist(validation=60001)
+    Traceback (most recent call last):
+        ...
+    ValueError: The 'validation' parameter of fashion_mnist must leave some of the 60000 training images. Got 60001.
     """
     return _dataset(FASHION, folder, flat, validation, source)
 
@@ -163,6 +205,20 @@ def cifar10(
         version is not read, because reading it can run code.
     flat, validation, source
         As for `mnist`.
+
+    See Also
+    --------
+    datasets.mnist : MNIST from your files.
+    datasets.fashion_mnist : Fashion-MNIST from your files.
+    datasets.Shifts : Images moved anew in every epoch.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> pg.datasets.cifar10(validation=50001)
+    Traceback (most recent call last):
+        ...
+    ValueError: The 'validation' parameter of cifar10 must leave some of the 50000 training images. Got 50001.
     """
     return _dataset(CIFAR10, folder, flat, validation, source)
 

@@ -63,6 +63,10 @@ class VowelTable:
 def load_vowel_table() -> VowelTable:
     """Return the measurements of all 1668 utterances; the file is read once.
 
+    See Also
+    --------
+    datasets.vowels : The vowels of Hillenbrand and others.
+
     Examples
     --------
     >>> from phasegrad.datasets import load_vowel_table
@@ -112,6 +116,12 @@ def vowels(
         Any of duration_ms, f0_hz, f1_hz, f2_hz, f3_hz.
     groups : sequence of str, or str with commas, optional
         Keep only these talkers: any of m (men), w (women), b (boys), g (girls).
+
+    See Also
+    --------
+    datasets.load_vowel_table : The table of formants.
+    datasets.fm : Frequency-modulated signals.
+    datasets.xor : The four corners of XOR.
 
     Examples
     --------

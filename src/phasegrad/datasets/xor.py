@@ -12,6 +12,11 @@ def xor() -> Dataset:
 
     There is nothing to hold back, so the training part and the test part are the same four points.
 
+    See Also
+    --------
+    datasets.vowels : The vowels of Hillenbrand and others.
+    signed_layers : Layers with couplings of both signs, fields and clamped inputs.
+
     Examples
     --------
     >>> from phasegrad.datasets import xor

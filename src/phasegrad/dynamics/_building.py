@@ -78,6 +78,21 @@ def force(network: Network, phases: ArrayLike, inputs: ArrayLike | None = None) 
     """Return the force on every oscillator, shape (..., N), of phases (..., N).
 
     In the frame in which an equilibrium is at rest: it turns with the mean frequency where nothing else fixes it.
+
+    See Also
+    --------
+    energy : The energy of phases.
+    laplacian : Minus the derivative of the force.
+    find_equilibrium : One certified equilibrium per sample.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> network = pg.ring(4, omega=[0.3, 0.0, -0.3, 0.0])
+    >>> pg.force(network, [0.0, 0.0, 0.0, 0.0])
+    array([ 0.3,  0. , -0.3,  0. ])
+    >>> bool(abs(pg.force(network, pg.find_equilibrium(network).phases)).max() < 1e-12)
+    True
     """
     system, rows, shape = _at_phases(network, phases, inputs, "force")
     return system.force(rows).reshape((*shape, network.size))
@@ -85,6 +100,11 @@ def force(network: Network, phases: ArrayLike, inputs: ArrayLike | None = None) 
 
 def energy(network: Network, phases: ArrayLike, inputs: ArrayLike | None = None) -> FloatArray:
     """Return the energy, shape (...), of phases (..., N); reciprocal coupling only.
+
+    See Also
+    --------
+    force : The force on every oscillator.
+    laplacian : Minus the derivative of the force.
 
     Examples
     --------
@@ -111,6 +131,12 @@ def laplacian(network: Network, phases: ArrayLike, inputs: ArrayLike | None = No
     compressed : bool
         False gives dense matrices, shape (..., n, n), up to 12,000 oscillators. True gives a `scipy.sparse.csr_array`
         of shape (n, n), for a single sample and reciprocal coupling.
+
+    See Also
+    --------
+    energy : The energy of phases.
+    force : The force on every oscillator.
+    Equilibrium : Phases with the certificate of every sample.
 
     Examples
     --------

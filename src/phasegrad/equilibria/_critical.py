@@ -17,16 +17,21 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from phasegrad._validation import FloatArray, IntArray, float_between, frozen_array, last_axis_array
 from phasegrad.dynamics import System, build_system
+from phasegrad.equilibria._drawing import plot_critical
 from phasegrad.equilibria._equilibrium import Equilibrium, settle
 from phasegrad.equilibria._path import convex_between, largest_change
 from phasegrad.networks import Network
 from phasegrad.solvers import STOPPING, Newton, is_sparse, on_one_blas_thread, refuse_dense_solve, respond
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # The share of what is left to the end that a step covers, and how many times as long as the last one it may be.
 _STRIDE, _LONGER = 0.9, 10.0
@@ -56,6 +61,19 @@ class CriticalScale:
         Those that break away: they move more than half as far as the first against the majority, the first first.
     edges : ndarray of int
         Numbers of the edges that give way: stretched by the mode more than half as much as the first.
+
+    See Also
+    --------
+    critical_scale : How much faster all may run before locking is lost.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> margin = pg.critical_scale(pg.ring(4, omega=[0.3, 0.0, -0.3, 0.0]))
+    >>> print(f"{margin.scale:.4f}")
+    6.6667
+    >>> margin.equilibrium.stable
+    array([ True])
     """
 
     scale: float
@@ -64,6 +82,13 @@ class CriticalScale:
     mode: FloatArray | None
     oscillators: IntArray
     edges: IntArray
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw how far every oscillator moves as the locked state is lost, those that break away in vermilion.
+
+        Draws on ``ax``, or on new axes if it is left out, and returns them. Needs matplotlib.
+        """
+        return plot_critical(self, ax)
 
     def __str__(self) -> str:
         if self.mode is None:
@@ -107,6 +132,11 @@ def critical_scale(
     ValueError
         If the state to begin with is not stable. Couplings of both signs can make the one without frequencies so: give
         ``start`` then.
+
+    See Also
+    --------
+    find_equilibrium : One certified equilibrium per sample.
+    CriticalScale : Where the locked state is lost, and what gives way.
 
     Examples
     --------

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,6 +29,7 @@ from phasegrad._validation import (
     random_stream,
 )
 from phasegrad.dynamics import Nudge, Shape, System, Workspace, build_system
+from phasegrad.equilibria._drawing import plot_equilibrium
 from phasegrad.graphs import lazy_property
 from phasegrad.networks import Network
 from phasegrad.objectives import check_cost
@@ -45,11 +47,29 @@ from phasegrad.solvers import (
     stability,
 )
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 _ROUNDING = 8 * float(np.finfo(float).eps)
 
 
 class Status(Enum):
-    """What became of a sample, in words."""
+    """What became of a sample, in words.
+
+    See Also
+    --------
+    Equilibrium : Phases with the certificate of every sample.
+    find_equilibrium : One certified equilibrium per sample.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> state = pg.find_equilibrium(pg.ring(5, omega=[0, 0, 9, 0, 0]))
+    >>> state.status.item() is pg.Status.CANNOT_LOCK, int(state.blocking)
+    (True, 2)
+    >>> [status.name for status in pg.Status]
+    ['STABLE', 'MARGINAL', 'UNPROVED', 'UNSTABLE', 'UNCONVERGED', 'CANNOT_LOCK']
+    """
 
     STABLE = "Converged and stable: every eigenvalue of the reduced Laplacian is positive, disturbances die out."
     MARGINAL = (
@@ -109,6 +129,23 @@ class Equilibrium:
     eigenvalue_error : ndarray, shape (...), or None
         How far the true one may be from it: rounding where it was computed densely; on a large sparse network
         ``smallest_eigenvalue`` is an upper end, and less this a lower end, of an interval that holds the true one.
+
+    See Also
+    --------
+    find_equilibrium : One certified equilibrium per sample.
+    Status : What became of a sample, in words.
+    Equilibria : Distinct stable states and how often each was met.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> network = pg.layered(2, 5, 2, seed=0)
+    >>> equilibrium = pg.find_equilibrium(network, [[0.8, -0.6], [-0.2, 0.5]])
+    >>> equilibrium.stable, equilibrium.status[0].name
+    (array([ True,  True]), 'STABLE')
+    >>> equilibrium.phases[:, list(network.outputs)].round(3)
+    array([[-0.08 , -0.102],
+           [ 0.059,  0.041]])
     """
 
     phases: Array
@@ -139,6 +176,24 @@ class Equilibrium:
         spread, own = network.graph.sharing.spread, network.parameters
         same = all(np.array_equal(system.values[p.name], spread(p.on, own[p.name])[None]) for p in kept)
         return system.workspace if same else None
+
+    def plot(self, ax: Axes | None = None, *, kind: str = "circle") -> Axes:
+        """Draw the phases of all samples on circles, or the angle across every edge. Needs matplotlib.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; new ones if left out.
+        kind : {"circle", "stress"}
+            "circle": one circle per oscillator, or per role (input, hidden, output) beyond 16 of them, and a point per
+            sample, hollow where the state is not stable. "stress": the largest angle across every edge over all samples
+            that converged, the largest first. `Network.plot` draws one state on the network itself.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        return plot_equilibrium(self, ax, kind)
 
     @property
     def converged(self) -> BoolArray:
@@ -238,6 +293,13 @@ def find_equilibrium(
     Returns
     -------
     Equilibrium
+
+    See Also
+    --------
+    find_equilibria : All stable states met from random starts.
+    critical_scale : How much faster all may run before locking is lost.
+    Equilibrium : Phases with the certificate of every sample.
+    Settling : Solver and tolerance in one value.
 
     Examples
     --------

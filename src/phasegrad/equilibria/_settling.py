@@ -30,6 +30,12 @@ class Settling:
     tolerance : float
         The residual to reach.
 
+    See Also
+    --------
+    find_equilibrium : One certified equilibrium per sample.
+    Plan : How networks are trained.
+    Newton : Guarded Newton on the energy.
+
     Examples
     --------
     >>> import phasegrad as pg

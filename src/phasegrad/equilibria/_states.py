@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,9 +12,13 @@ from scipy.sparse import csgraph
 
 from phasegrad._validation import FloatArray, IntArray, counted, finite_array, frozen_array, whole_number
 from phasegrad.dynamics import energy, wrapped
+from phasegrad.equilibria._drawing import plot_equilibria
 from phasegrad.equilibria._equilibrium import Status, find_equilibrium, random_phases
 from phasegrad.networks import Network
 from phasegrad.solvers import Solver
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +37,18 @@ class Equilibria:
         Turns of the phase around the ring, if the network is a ring.
     starts, unstable, unconverged : int
         Number of starts, of those that ended in an unstable state, and of those that ended nowhere.
+
+    See Also
+    --------
+    find_equilibria : All stable states met from random starts.
+    Equilibrium : Phases with the certificate of every sample.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> states = pg.find_equilibria(pg.ring(8), starts=50)
+    >>> states.winding, states.share
+    (array([ 0, -1,  1]), array([0.68, 0.16, 0.16]))
     """
 
     phases: FloatArray
@@ -41,6 +58,14 @@ class Equilibria:
     starts: int
     unstable: int
     unconverged: int
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw which share of the starts ended in each state, by winding on a ring: an estimate of the basins.
+
+        Failed starts, and states beyond the first 20, are "others". Draws on ``ax``, or on new axes if it is left out,
+        and returns them. Needs matplotlib.
+        """
+        return plot_equilibria(self, ax)
 
     def __len__(self) -> int:
         return int(self.share.size)
@@ -81,6 +106,11 @@ def find_equilibria(
         "flow" (default) follows the dynamics, so that ``share`` estimates basins of attraction.
     tolerance : float
         As in `find_equilibrium`.
+
+    See Also
+    --------
+    find_equilibrium : One certified equilibrium per sample.
+    Equilibria : Distinct stable states and how often each was met.
 
     Examples
     --------

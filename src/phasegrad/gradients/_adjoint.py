@@ -36,6 +36,13 @@ def adjoint(
         Whether the gradient by omega is by the frequencies relative to their mean, or by the raw ones. That by the
         inputs is by the data as it was given, whichever is said here.
 
+    See Also
+    --------
+    two_phase : One nudged equilibrium; error of order beta.
+    centred : Nudges of +beta and -beta; error of order beta squared.
+    finite_difference : Differences of the cost.
+    check_gradients : Several methods in one table.
+
     Examples
     --------
     >>> import phasegrad as pg

@@ -38,6 +38,21 @@ def autograd(
     """Return the gradient by PyTorch's automatic differentiation through a solver of its own.
 
     Needs PyTorch (``pip install phasegrad[autograd]``); the arguments are those of `adjoint`.
+
+    See Also
+    --------
+    adjoint : One transposed linear solve; exact.
+    finite_difference : Differences of the cost.
+    check_gradients : Several methods in one table.
+    torch.PhaseNetwork : A PyTorch layer that settles.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> network = pg.layered(2, 5, 2, seed=0)
+    >>> question = (network, pg.find_equilibrium(network, [0.8, -0.6]), pg.PhaseTargets(), [-0.2, 0.2])
+    >>> print(f"{pg.cosine(pg.autograd(*question), pg.adjoint(*question)):.8f}")
+    1.00000000
     """
     _import_torch()
     question = ask("autograd", network, equilibrium, objective, target, wrt, frequencies)

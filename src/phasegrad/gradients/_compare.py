@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,10 +15,14 @@ from phasegrad.equilibria import Equilibrium
 from phasegrad.gradients._adjoint import adjoint
 from phasegrad.gradients._autograd import autograd
 from phasegrad.gradients._differences import finite_difference
+from phasegrad.gradients._drawing import plot_table
 from phasegrad.gradients._nudged import centred, holomorphic, two_phase
 from phasegrad.gradients._question import Gradient
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 #: Every way to a gradient, by name.
 METHODS: dict[str, Callable[..., Gradient]] = {
@@ -43,6 +47,21 @@ class GradientTable:
         |row - column| / |column|.
     stated_error : dict of str to ndarray, shape (M,)
         What each gradient says of itself: its largest `Gradient.error` over its largest entry, of the worst sample.
+
+    See Also
+    --------
+    check_gradients : Several methods in one table.
+    Gradient : A gradient per sample, with its stated error.
+    cosine : How well two gradients agree.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> network = pg.layered(2, 5, 2, seed=0)
+    >>> question = (network, pg.find_equilibrium(network, [0.8, -0.6]), pg.PhaseTargets(), [-0.2, 0.2])
+    >>> table = pg.check_gradients(*question, wrt="omega", methods=["adjoint", "two_phase"])
+    >>> bool(table.cosine["omega"][0, 1] > 0.999), bool(table.relative_error["omega"][1, 0] < 1e-3)
+    (True, True)
     """
 
     methods: tuple[str, ...]
@@ -52,6 +71,14 @@ class GradientTable:
     relative_error: dict[str, FloatArray]
     stated_error: dict[str, FloatArray]
 
+    def plot(self, ax: Axes | None = None, *, parameter: str | None = None) -> Axes:
+        """Draw the agreement of all methods by one parameter, the first if left out, as shades. Needs matplotlib.
+
+        Stated errors lie on the diagonal, relative errors below, 1 - cosine above; white is rounding, the darkest blue
+        an error as large as the gradient. Draws on ``ax``, or on new axes if it is left out, and returns them.
+        """
+        return plot_table(self, ax, parameter)
+
     def __str__(self) -> str:
         width = max(len(name) for name in self.methods) + 2
         lines = []
@@ -60,18 +87,15 @@ class GradientTable:
                 f"gradient by {parameter}: stated error (diagonal), relative error (below), 1 - cosine (above)"
             )
             lines.append(" " * width + "".join(f"{name:>{width}}" for name in self.methods))
-            for row, name in enumerate(self.methods):
-                cells = [f"{self._cell(parameter, row, column):>{width}}" for column in range(len(self.methods))]
-                lines.append(f"{name:<{width}}" + "".join(cells))
+            for name, row in zip(self.methods, self.agreement(parameter), strict=True):
+                lines.append(f"{name:<{width}}" + "".join(f"{number:>{width}.1e}" for number in row))
         lines += [f"not compared: {name} (its package is not installed)" for name in self.missing]
         return "\n".join(lines)
 
-    def _cell(self, parameter: str, row: int, column: int) -> str:
-        if row == column:
-            return f"{self.stated_error[parameter][row]:.1e}"
-        if row < column:
-            return f"{1 - self.cosine[parameter][row, column]:.1e}"
-        return f"{self.relative_error[parameter][row, column]:.1e}"
+    def agreement(self, parameter: str) -> FloatArray:
+        """Return, (M, M), stated errors on the diagonal, relative errors below it and 1 - cosine above."""
+        below, above = np.tril(self.relative_error[parameter], -1), np.triu(1 - self.cosine[parameter], 1)
+        return below + above + np.diag(self.stated_error[parameter])
 
 
 def check_gradients(
@@ -93,6 +117,13 @@ def check_gradients(
         Nudge of `two_phase` and `centred`.
     step : float, optional
         Step of `finite_difference`, chosen by it if left out.
+
+    See Also
+    --------
+    GradientTable : Cosines and errors between methods.
+    cosine : How well two gradients agree.
+    adjoint : One transposed linear solve; exact.
+    two_phase : One nudged equilibrium; error of order beta.
 
     Examples
     --------
@@ -138,6 +169,11 @@ def cosine(a: ArrayLike | Gradient, b: ArrayLike | Gradient) -> float:
 
     Of gradients, all parameters that both were taken by count together. NaN if one vanishes. Taken from the chord
     between the unit vectors, which keeps the digits of 1 - cosine that a dot product loses.
+
+    See Also
+    --------
+    check_gradients : Several methods in one table.
+    Gradient : A gradient per sample, with its stated error.
 
     Examples
     --------

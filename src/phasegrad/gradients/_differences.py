@@ -62,6 +62,20 @@ def finite_difference(
         How far each parameter is turned. Left out, it is 1e-5 of the parameter, or of the strongest force up to 1 if
         that is more, and for an entry that this leaves in error the step at which its error is least; of data that
         clamps phases, what turns them by 1e-5.
+
+    See Also
+    --------
+    adjoint : One transposed linear solve; exact.
+    autograd : PyTorch's automatic differentiation.
+    check_gradients : Several methods in one table.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> network = pg.layered(2, 5, 2, seed=0)
+    >>> question = (network, pg.find_equilibrium(network, [0.8, -0.6]), pg.PhaseTargets(), [-0.2, 0.2])
+    >>> print(f"{pg.cosine(pg.finite_difference(*question), pg.adjoint(*question)):.8f}")
+    1.00000000
     """
     if step is not None:
         step = positive_float("step", step, "finite_difference")

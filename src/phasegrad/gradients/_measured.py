@@ -45,6 +45,12 @@ def gradient_from_phases(
     wrt, frequencies
         As for `adjoint`.
 
+    See Also
+    --------
+    plan_measurement : Which nudge and how many readings.
+    Readout : A phase meter: noise, averaging, bits.
+    centred : Nudges of +beta and -beta; error of order beta squared.
+
     Examples
     --------
     >>> import phasegrad as pg

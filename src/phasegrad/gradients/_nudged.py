@@ -83,6 +83,14 @@ def two_phase(
     seed : int or None
         Of the meter's noise; None draws other noise each time.
 
+    See Also
+    --------
+    centred : Nudges of +beta and -beta; error of order beta squared.
+    holomorphic : Complex nudges; exact to rounding.
+    adjoint : One transposed linear solve; exact.
+    check_gradients : Several methods in one table.
+    suggest_beta : The nudge for a given error.
+
     Examples
     --------
     >>> import phasegrad as pg
@@ -120,6 +128,14 @@ def centred(
     nudge, readout, seed
         As for `two_phase`.
 
+    See Also
+    --------
+    two_phase : One nudged equilibrium; error of order beta.
+    holomorphic : Complex nudges; exact to rounding.
+    adjoint : One transposed linear solve; exact.
+    check_gradients : Several methods in one table.
+    plan_measurement : Which nudge and how many readings.
+
     Examples
     --------
     One reading of each state, off by a picosecond at 3 GHz:
@@ -153,6 +169,22 @@ def holomorphic(
     points : int
         1 takes a single step along the imaginary axis, i beta, which needs no difference and so loses no digits.
         M >= 2 spreads M nudges over the circle of radius beta.
+
+    See Also
+    --------
+    two_phase : One nudged equilibrium; error of order beta.
+    centred : Nudges of +beta and -beta; error of order beta squared.
+    adjoint : One transposed linear solve; exact.
+    check_gradients : Several methods in one table.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> network = pg.layered(2, 5, 2, seed=0)
+    >>> question = (network, pg.find_equilibrium(network, [0.8, -0.6]), pg.PhaseTargets(), [-0.2, 0.2])
+    >>> difference = pg.holomorphic(*question).omega - pg.adjoint(*question).omega
+    >>> bool(abs(difference).max() < 1e-12)
+    True
     """
     points = whole_number("points", points, 1, "holomorphic")
     question = ask("holomorphic", network, equilibrium, objective, target, wrt, frequencies)

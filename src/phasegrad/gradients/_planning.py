@@ -63,6 +63,20 @@ class Measurement:
         What the time and the energy rest on, in sentences.
     remarks : tuple of str
         What to know beyond the figures, in sentences.
+
+    See Also
+    --------
+    plan_measurement : Which nudge and how many readings.
+    Readout : A phase meter: noise, averaging, bits.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> network = pg.random_network(10, seed=0)
+    >>> question = (network, pg.find_equilibrium(network), pg.PhaseTargets(), [-0.2, 0.2])
+    >>> plan = pg.plan_measurement(*question, pg.Readout(noise=0.01), nudge="held")
+    >>> plan.readings, plan.states, round(plan.cosine, 3)
+    (1, 3, 0.999)
     """
 
     beta: float
@@ -147,6 +161,20 @@ def suggest_beta(
         The meter.
     nudge, wrt, frequencies
         As for `centred`; they matter with a readout.
+
+    See Also
+    --------
+    two_phase : One nudged equilibrium; error of order beta.
+    centred : Nudges of +beta and -beta; error of order beta squared.
+    plan_measurement : Which nudge and how many readings.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> network = pg.layered(2, 5, 2, seed=0)
+    >>> question = (network, pg.find_equilibrium(network, [0.8, -0.6]), pg.PhaseTargets(), [-0.2, 0.2])
+    >>> print(f"{pg.suggest_beta(*question):.1e}, {pg.suggest_beta(*question, method='centred'):.1e}")
+    3.4e-03, 1.1e-01
     """
     owner = "suggest_beta"
     error = positive_float("error", error, owner)
@@ -187,6 +215,13 @@ def plan_measurement(
         How many cycles a state takes to settle, and a reading of it to be taken.
     joules_per_cycle : float
         What one oscillator takes per cycle.
+
+    See Also
+    --------
+    Measurement : The advice of plan_measurement.
+    Readout : A phase meter: noise, averaging, bits.
+    suggest_beta : The nudge for a given error.
+    gradient_from_phases : A gradient from measured phases.
 
     Examples
     --------

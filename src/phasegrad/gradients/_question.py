@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,10 +18,14 @@ from numpy.typing import ArrayLike, NDArray
 from phasegrad._validation import Array, BoolArray, FloatArray, IntArray, choice, counted, frozen_array, joint_shape
 from phasegrad.dynamics import Shape, System, build_system
 from phasegrad.equilibria import Equilibrium, Status, settled, tolerance_of
+from phasegrad.gradients._drawing import plot_gradient
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost, check_cost
 from phasegrad.solvers import residual
 from phasegrad.terms import Term
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 FREQUENCIES = ("relative", "raw")
 #: What the gradient by the data is asked for as, beside the names of parameters; no parameter may be called so.
@@ -33,7 +37,26 @@ _QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
 
 
 class GradientWarning(UserWarning):
-    """A gradient that is missing for some samples, or whose stated error is large."""
+    """A gradient that is missing for some samples, or whose stated error is large.
+
+    See Also
+    --------
+    Gradient : A gradient per sample, with its stated error.
+    suggest_beta : The nudge for a given error.
+    two_phase : One nudged equilibrium; error of order beta.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import phasegrad as pg
+    >>> network = pg.layered(2, 5, 2, seed=0)
+    >>> question = (network, pg.find_equilibrium(network, [0.8, -0.6]), pg.PhaseTargets(), [-0.2, 0.2])
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     gradient = pg.two_phase(*question, beta=5.0)
+    >>> caught[0].category.__name__
+    'GradientWarning'
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +88,24 @@ class Gradient:
         The worst of the equilibria it was made from.
     beta : float or None
         The nudge that was used, where there was one.
+
+    See Also
+    --------
+    two_phase : One nudged equilibrium; error of order beta.
+    adjoint : One transposed linear solve; exact.
+    cosine : How well two gradients agree.
+    GradientTable : Cosines and errors between methods.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> network = pg.ring(4, omega=[0.3, 0.0, -0.3, 0.0], outputs=[2])
+    >>> free = pg.find_equilibrium(network)
+    >>> gradient = pg.adjoint(network, free, pg.PhaseTargets(), [0.0], wrt=["omega", "coupling"])
+    >>> gradient.omega.round(4)
+    array([ 0.    , -0.1523, -0.3046, -0.1523])
+    >>> gradient.coupling.shape, bool(gradient.error["omega"].max() < 1e-12)
+    ((4,), True)
     """
 
     method: str
@@ -83,6 +124,25 @@ class Gradient:
         size, error = (np.max(np.abs(each), axis=-1, initial=0.0) for each in (self[parameter], self.error[parameter]))
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where((error == 0) & (size == 0), 0.0, error / size)
+
+    def plot(self, ax: Axes | None = None, *, parameter: str | None = None, against: Gradient | None = None) -> Axes:
+        """Draw the gradient as bars, one per entry, with the stated error of each. Needs matplotlib.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; new ones if left out.
+        parameter : str, optional
+            Which one; the first that was asked for if left out. Of a batch the mean over all samples that have a
+            gradient is drawn.
+        against : Gradient, optional
+            Another one to compare with, drawn as diamonds.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        return plot_gradient(self, ax, parameter, against)
 
     @property
     def valid(self) -> BoolArray:

@@ -38,6 +38,11 @@ class Link:
     stride, padding : int
         Of the convolution, as in ``torch.nn.functional.conv2d``.
 
+    See Also
+    --------
+    Layout : Layers and the links between them, in place of edges.
+    layers : Dense and convolutional layers with shared parameters.
+
     Examples
     --------
     >>> import phasegrad as pg
@@ -102,6 +107,12 @@ class Layout:
         Of every layer: ``(n,)`` or ``(channels, height, width)``. The first are the inputs, the last the outputs.
     links : sequence of Link
         At most one between two layers; every layer but the first is the second end of one.
+
+    See Also
+    --------
+    Link : The couplings between two layers of a layout.
+    layers : Dense and convolutional layers with shared parameters.
+    Network : A graph, the terms of its energy, and how data enters.
 
     Examples
     --------

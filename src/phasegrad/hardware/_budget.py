@@ -20,8 +20,20 @@ from phasegrad.networks import Network
 from phasegrad.readouts import Readout
 from phasegrad.training import Plan, Training, train
 
-#: What all faults together are called.
 TOGETHER = "all together"
+"""What all faults together are called.
+
+See Also
+--------
+hardware.FAULTS : The faults that can be looked at alone.
+hardware.Budget : What chips reach, fault by fault.
+
+Examples
+--------
+>>> import phasegrad as pg
+>>> pg.hardware.TOGETHER
+'all together'
+"""
 # Training samples whose mean gradient is compared with the exact one.
 _PROBED = 32
 _WEAK = 1e-3
@@ -31,7 +43,21 @@ _ADVISED, _SMALL = 8, 64
 
 @dataclass(frozen=True)
 class Entry:
-    """What became of chips with some faults: test accuracy of each, and the cosine of its first gradient, (R,)."""
+    """What became of chips with some faults: test accuracy of each, and the cosine of its first gradient, (R,).
+
+    See Also
+    --------
+    hardware.Budget : What chips reach, fault by fault.
+    hardware.learn_with : Let chips of one kind learn.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> work = pg.hardware.task("vowels", 1)
+    >>> entry, _ = pg.hardware.learn_with(pg.hardware.Hardware(), work.networks, work.data, work.plan.replace(epochs=1))
+    >>> entry.fault, entry.accuracy.shape, entry.skipped
+    ('all together', (1,), 0)
+    """
 
     fault: str
     accuracy: FloatArray
@@ -61,6 +87,20 @@ class Budget:
     them. ``runs`` is how often each chip settled while it learned. ``measurement`` is what `plan_measurement` advises
     for the first network with this meter, or a sentence that says why it cannot; None where the meter is perfect or the
     network has more than 64 oscillators.
+
+    See Also
+    --------
+    hardware.error_budget : Which fault costs how much.
+    hardware.Entry : What became of chips with some faults.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> work = pg.hardware.task("vowels", 1)
+    >>> kind = pg.hardware.Hardware(coupling_mismatch=0.01)
+    >>> budget = pg.hardware.error_budget(work.networks, work.data, kind, work.plan.replace(epochs=1))
+    >>> [entry.fault for entry in budget.entries]
+    ['none', 'all together']
     """
 
     hardware: Hardware
@@ -117,6 +157,12 @@ def error_budget(
     progress : callable, optional
         Called with the name of the faults before each training.
 
+    See Also
+    --------
+    hardware.Budget : What chips reach, fault by fault.
+    hardware.learn_with : Let chips of one kind learn.
+    hardware.FAULTS : The faults that can be looked at alone.
+
     Examples
     --------
     >>> import phasegrad as pg
@@ -148,7 +194,22 @@ def error_budget(
 
 
 def advised(hardware: Hardware, network: Network, data: Any, plan: Plan) -> Measurement | str | None:
-    """Return how the meter of a kind of chip should measure the gradient of a network on some training samples."""
+    """Return how the meter of a kind of chip should measure the gradient of a network on some training samples.
+
+    See Also
+    --------
+    plan_measurement : Which nudge and how many readings.
+    hardware.error_budget : Which fault costs how much.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> work = pg.hardware.task("vowels", 1)
+    >>> kind = pg.hardware.Hardware(readout=pg.Readout(noise=0.01))
+    >>> advice = pg.hardware.advised(kind, work.networks[0], work.data[0], work.plan)
+    >>> type(advice).__name__
+    'Measurement'
+    """
     first = data[0] if isinstance(data, list) else data
     inputs = first.x_train[:_ADVISED].reshape(-1, len(network.inputs))
     if not hardware.readout.deviation or network.size > _SMALL:
@@ -168,7 +229,22 @@ def advised(hardware: Hardware, network: Network, data: Any, plan: Plan) -> Meas
 def learn_with(
     hardware: Hardware, networks: Sequence[Network], data: Any, plan: Plan, name: str = TOGETHER
 ) -> tuple[Entry, Training]:
-    """Let chips of one kind learn, chip r with the seed r; return what became of them, and the training."""
+    """Let chips of one kind learn, chip r with the seed r; return what became of them, and the training.
+
+    See Also
+    --------
+    hardware.error_budget : Which fault costs how much.
+    hardware.OnDevice : The engine that trains on devices.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> work = pg.hardware.task("vowels", 1)
+    >>> kind = pg.hardware.Hardware(frequency_mismatch=0.01)
+    >>> entry, training = pg.hardware.learn_with(kind, work.networks, work.data, work.plan.replace(epochs=1))
+    >>> training.ended
+    'finished'
+    """
     chips = hardware.ensemble(networks[0], len(networks))
     cosines = _cosines(chips, networks, data, plan)
     result = train(list(networks), data, plan, engine=OnDevice(chips, dead="count"))

@@ -46,6 +46,12 @@ class Ensemble:
     seeds : sequence of int
         One per chip. What a chip does depends on its seed alone, not on its company.
 
+    See Also
+    --------
+    hardware.Chip : A simulated chip with faults of its own.
+    hardware.Hardware : A kind of chip with its faults.
+    hardware.OnDevice : The engine that trains on devices.
+
     Examples
     --------
     >>> import numpy as np, phasegrad as pg
@@ -195,6 +201,12 @@ class Ensemble:
 
 class Chip:
     """One simulated chip, a `Device`; `Hardware.sample` makes it.
+
+    See Also
+    --------
+    hardware.Hardware : A kind of chip with its faults.
+    hardware.Ensemble : Many chips of one kind.
+    hardware.Device : The three calls of a chip.
 
     Examples
     --------

@@ -13,6 +13,19 @@ class Device(Protocol):
     """A network of oscillators that can be programmed, run and read.
 
     The digital side knows what it programmed and what it read, and nothing else.
+
+    See Also
+    --------
+    hardware.Chip : A simulated chip with faults of its own.
+    hardware.OnDevice : The engine that trains on devices.
+    circuits.Circuit : A network as a circuit, and a device.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> chip = pg.hardware.Hardware().sample(pg.layered(2, 5, 2, seed=0), seed=1)
+    >>> isinstance(chip, pg.hardware.Device)
+    True
     """
 
     def program(self, parameters: Mapping[str, FloatArray]) -> None:

@@ -33,7 +33,6 @@ from phasegrad.terms import Coupling, Frequencies, NodeField
 if TYPE_CHECKING:
     from phasegrad.hardware._chips import Chip, Ensemble
 
-#: The faults that can be looked at alone, by name: the fields that make each of them.
 FAULTS: dict[str, tuple[str, ...]] = {
     "frequency mismatch": ("frequency_mismatch",),
     "coupling mismatch": ("coupling_mismatch",),
@@ -42,6 +41,19 @@ FAULTS: dict[str, tuple[str, ...]] = {
     "settling": ("settling_time", "jitter"),
     "reading": ("readout",),
 }
+"""The faults that can be looked at alone, by name: the fields that make each of them.
+
+See Also
+--------
+hardware.error_budget : Which fault costs how much.
+hardware.TOGETHER : What all faults together are called.
+
+Examples
+--------
+>>> import phasegrad as pg
+>>> pg.hardware.FAULTS["coupling mismatch"]
+('coupling_mismatch',)
+"""
 _MOST_BITS = 32
 Range = tuple[float, float]
 
@@ -101,6 +113,12 @@ class Hardware:
     name : str
     sources : sequence of (str, str)
         Where numbers come from, by the names of their fields.
+
+    See Also
+    --------
+    hardware.Chip : A simulated chip with faults of its own.
+    hardware.preset : A kind of chip by name.
+    Readout : A phase meter: noise, averaging, bits.
 
     Examples
     --------

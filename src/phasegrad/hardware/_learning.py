@@ -115,6 +115,12 @@ class OnDevice:
         What to do about a device none of whose samples settles before training: stop with an error, or go on and count
         all of them as wrong.
 
+    See Also
+    --------
+    train : Train one network or many.
+    hardware.Device : The three calls of a chip.
+    hardware.Ensemble : Many chips of one kind.
+
     Examples
     --------
     Fifty chips with five coupling levels would be ``ensemble(network, 50)``; here two:

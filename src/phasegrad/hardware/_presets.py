@@ -65,7 +65,18 @@ PRESETS: dict[str, Hardware] = {
 
 
 def presets() -> tuple[str, ...]:
-    """Return the names of all presets."""
+    """Return the names of all presets.
+
+    See Also
+    --------
+    hardware.preset : A kind of chip by name.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> pg.hardware.presets()
+    ('ideal', 'cmos-ring-65nm', 'cmos-ring-aggressive', 'lc-board')
+    """
     return tuple(PRESETS)
 
 
@@ -73,6 +84,11 @@ def preset(name: str) -> Hardware:
     """Return hardware by its name; printed, it shows each number with its source.
 
     Spin-torque oscillators have none: their amplitudes take part, which a model of phases leaves out.
+
+    See Also
+    --------
+    hardware.presets : The names of all presets.
+    hardware.Hardware : A kind of chip with its faults.
 
     Examples
     --------

@@ -30,7 +30,20 @@ _DIGITS = Plan(
 
 @dataclass(frozen=True)
 class Task:
-    """Networks (one per chip), their samples, how they learn, and the range of couplings that suits them."""
+    """Networks (one per chip), their samples, how they learn, and the range of couplings that suits them.
+
+    See Also
+    --------
+    hardware.task : A task for chips by name.
+    hardware.error_budget : Which fault costs how much.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> work = pg.hardware.task("vowels", 2)
+    >>> len(work.networks), work.networks[0].size, work.coupling_range
+    (2, 9, (1.0, 5.0))
+    """
 
     networks: tuple[Network, ...]
     data: Any
@@ -49,6 +62,17 @@ def task(name: str, chips: int) -> Task:
 
     "vowels": /a/ and /i/ by the paper's 2+5+2 networks, chip r with the network and the split of seed r. "digits":
     8 x 8 pixels by 64-100-10 networks with fields, one start for all chips.
+
+    See Also
+    --------
+    hardware.Task : Networks, samples and plan for chips.
+    hardware.error_budget : Which fault costs how much.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> [network.size for network in pg.hardware.task("vowels", 2).networks]
+    [9, 9]
     """
     choice("task", name, TASKS, "a chip")
     count = whole_number("chips", chips, 1, "a task")

@@ -46,6 +46,12 @@ def layered(
     **options
         Passed on to `Network`, for example ``input_mode="phase"``.
 
+    See Also
+    --------
+    signed_layers : Layers with couplings of both signs, fields and clamped inputs.
+    layers : Dense and convolutional layers with shared parameters.
+    random_network : The paper's random networks, by seed.
+
     Examples
     --------
     >>> import phasegrad as pg
@@ -97,6 +103,12 @@ def signed_layers(
         Seed of the random stream.
     **options
         Passed on to `Network`, for example ``input_scale=1.0``.
+
+    See Also
+    --------
+    layered : The paper's sparse layers, positive couplings, data as frequencies.
+    layers : Dense and convolutional layers with shared parameters.
+    OscillatorClassifier : A scikit-learn classifier.
 
     Examples
     --------
@@ -152,6 +164,11 @@ def random_network(
     pair i < j in row-major order one uniform number and, where it is below ``p``, one U(0.5, 1.5) that times
     ``mean_coupling`` is the coupling. The last ``n_outputs`` nodes are the outputs, two unless told otherwise.
 
+    See Also
+    --------
+    layered : The paper's sparse layers, positive couplings, data as frequencies.
+    erdos_renyi : A random graph of independent edges.
+
     Examples
     --------
     >>> import phasegrad as pg
@@ -180,13 +197,42 @@ def random_network(
 
 
 def complete(n: int, *, coupling: ArrayLike = 1.0, omega: ArrayLike | None = None, **options: Any) -> Network:
-    """Couple every oscillator to every other."""
+    """Couple every oscillator to every other.
+
+    See Also
+    --------
+    ring : Each oscillator coupled to the next.
+    erdos_renyi : A random graph of independent edges.
+    Network : A graph, the terms of its energy, and how data enters.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> pg.complete(5).n_edges
+    10
+    """
     n = whole_number("n", n, 1, "complete")
     return _from_pairs(np.stack(np.triu_indices(n, k=1), axis=1), n, coupling, omega, options)
 
 
 def ring(n: int, *, coupling: ArrayLike = 1.0, omega: ArrayLike | None = None, **options: Any) -> Network:
-    """Couple each oscillator to the next, and the last to the first."""
+    """Couple each oscillator to the next, and the last to the first.
+
+    See Also
+    --------
+    complete : Every oscillator coupled to every other.
+    lattice : Nearest neighbours on a square lattice.
+    find_equilibria : All stable states met from random starts.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> network = pg.ring(4, omega=[0.3, 0.0, -0.3, 0.0])
+    >>> network.edges.tolist()
+    [[0, 1], [0, 3], [1, 2], [2, 3]]
+    >>> pg.find_equilibrium(network).phases.round(3)
+    array([ 0.   , -0.151, -0.301, -0.151])
+    """
     n = whole_number("n", n, 3, "ring")
     node = np.arange(n)
     return _from_pairs(np.stack([node, (node + 1) % n], axis=1), n, coupling, omega, options)
@@ -196,7 +242,21 @@ def lattice(
     rows: int, columns: int, *, periodic: bool = False, coupling: ArrayLike = 1.0, omega: ArrayLike | None = None,
     **options: Any,
 ) -> Network:  # fmt: skip
-    """Couple nearest neighbours on a square lattice, node ``r * columns + c`` at row r, column c."""
+    """Couple nearest neighbours on a square lattice, node ``r * columns + c`` at row r, column c.
+
+    See Also
+    --------
+    ring : Each oscillator coupled to the next.
+    small_world : A ring with some edges rewired.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> pg.lattice(2, 3).edges.tolist()
+    [[0, 1], [0, 3], [1, 2], [1, 4], [2, 5], [3, 4], [4, 5]]
+    >>> pg.lattice(3, 3, periodic=True).n_edges
+    18
+    """
     rows = whole_number("rows", rows, 3 if periodic else 1, "lattice")
     columns = whole_number("columns", columns, 3 if periodic else 1, "lattice")
     node = np.arange(rows * columns).reshape(rows, columns)
@@ -213,7 +273,21 @@ def small_world(
     n: int, k: int = 4, p: float = 0.1, *, coupling: ArrayLike = 1.0, omega: ArrayLike | None = None,
     seed: int | None = 0, **options: Any,
 ) -> Network:  # fmt: skip
-    """Build a connected Watts-Strogatz graph: a ring of k nearest neighbours, each edge rewired with probability p."""
+    """Build a connected Watts-Strogatz graph: a ring of k nearest neighbours, each edge rewired with probability p.
+
+    See Also
+    --------
+    ring : Each oscillator coupled to the next.
+    random_regular : A random graph of equal degrees.
+    erdos_renyi : A random graph of independent edges.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> network = pg.small_world(20, 4, 0.1, seed=0)
+    >>> network.size, network.n_edges
+    (20, 40)
+    """
     n = whole_number("n", n, 3, "small_world")
     k = whole_number("k", k, 2, "small_world")
     p = float_between("p", p, 0, 1, "small_world")
@@ -228,7 +302,21 @@ def random_regular(
     n: int, degree: int = 3, *, coupling: ArrayLike = 1.0, omega: ArrayLike | None = None, seed: int | None = 0,
     **options: Any,
 ) -> Network:  # fmt: skip
-    """Build a random graph in which every oscillator has ``degree`` neighbours, drawn anew until it is connected."""
+    """Build a random graph in which every oscillator has ``degree`` neighbours, drawn anew until it is connected.
+
+    See Also
+    --------
+    erdos_renyi : A random graph of independent edges.
+    small_world : A ring with some edges rewired.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import phasegrad as pg
+    >>> network = pg.random_regular(10, 3, seed=0)
+    >>> np.bincount(network.edges.ravel()).tolist()
+    [3, 3, 3, 3, 3, 3, 3, 3, 3, 3]
+    """
     n = whole_number("n", n, 2, "random_regular")
     degree = whole_number("degree", degree, 1, "random_regular")
     if degree >= n or (n * degree) % 2:
@@ -246,6 +334,11 @@ def erdos_renyi(
 
     Every pair is coupled with the same probability, in time of the order of the edges. A large graph almost always
     leaves some oscillators alone; each part but the largest is tied to a random oscillator of the largest by one edge.
+
+    See Also
+    --------
+    random_regular : A random graph of equal degrees.
+    small_world : A ring with some edges rewired.
 
     Examples
     --------

@@ -30,6 +30,11 @@ def from_matrix(matrix: Any, omega: ArrayLike | None = None, **options: Any) -> 
     **options
         Passed on to `Network`.
 
+    See Also
+    --------
+    to_matrix : The matrix of couplings.
+    from_networkx : A network from a NetworkX graph.
+
     Examples
     --------
     >>> import phasegrad as pg
@@ -69,6 +74,11 @@ def to_matrix(network: Network, *, compressed: bool = False) -> Any:
     compressed : bool
         False gives a dense array (N, N), up to 12,000 oscillators; True a `scipy.sparse.csr_array`.
 
+    See Also
+    --------
+    from_matrix : A network from a matrix of couplings.
+    to_networkx : A NetworkX graph of the network.
+
     Examples
     --------
     >>> import phasegrad as pg
@@ -101,6 +111,11 @@ def from_networkx(graph: nx.Graph, *, weight: str | None = None, **options: Any)
         edge without one has strength 1.
     **options
         Passed on to `Network`.
+
+    See Also
+    --------
+    to_networkx : A NetworkX graph of the network.
+    from_matrix : A network from a matrix of couplings.
 
     Examples
     --------
@@ -139,6 +154,21 @@ def to_networkx(network: Network) -> nx.Graph:
 
     Reciprocal networks become a Graph; others a DiGraph with an edge u -> v where u acts on v. Of a network with a
     layout the graph holds what each oscillator and each edge has, and no longer which of them share it.
+
+    See Also
+    --------
+    from_networkx : A network from a NetworkX graph.
+    to_matrix : The matrix of couplings.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> network = pg.ring(4, coupling=2.0, omega=[0.1, 0.0, -0.1, 0.0])
+    >>> graph = pg.to_networkx(network)
+    >>> graph.edges[0, 1]
+    {'weight': 2.0}
+    >>> pg.from_networkx(graph) == network
+    True
     """
     import networkx as nx
 

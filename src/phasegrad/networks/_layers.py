@@ -32,6 +32,11 @@ class Dense:
     skip : sequence of int
         Numbers of earlier layers, 0 for the inputs, that act on it as well, all on all.
 
+    See Also
+    --------
+    layers : Dense and convolutional layers with shared parameters.
+    Convolution : A layer whose couplings are shared over an image.
+
     Examples
     --------
     >>> import phasegrad as pg
@@ -69,6 +74,11 @@ class Convolution:
     skip : sequence of int
         Numbers of earlier layers, 0 for the inputs, that act on it as well, each by a convolution of its own with this
         kernel, stride and padding.
+
+    See Also
+    --------
+    layers : Dense and convolutional layers with shared parameters.
+    Dense : A layer coupled to all of the one before.
 
     Examples
     --------
@@ -122,6 +132,13 @@ def layers(
         Seed of the random stream.
     **options
         Passed on to `Network`. Left out, ``input_phase`` and ``input_scale`` are pi / 2, for data from -1 to 1.
+
+    See Also
+    --------
+    Dense : A layer coupled to all of the one before.
+    Convolution : A layer whose couplings are shared over an image.
+    signed_layers : Layers with couplings of both signs, fields and clamped inputs.
+    image_plan : Settings for images on a GPU.
 
     Examples
     --------

@@ -27,6 +27,20 @@ class ClassObjective(Cost):
 
     Subclasses are frozen dataclasses of their own parameters and write table, log-odds and cost; force and Hessian too
     where they know better than differences do.
+
+    See Also
+    --------
+    Cost : The base of every cost of output phases.
+    CosineCrossEntropy : Cross-entropy on the cosines of the outputs.
+    NearestTarget : The paper's cost with the decision it asks for.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> issubclass(pg.NearestTarget, pg.ClassObjective), pg.NearestTarget().table(2).tolist()
+    (True, [[-0.2, 0.2], [0.2, -0.2]])
+    >>> pg.NearestTarget().decide([[-0.2, 0.2], [0.3, 0.0]])
+    array([0, 1])
     """
 
     #: Whether the lowest cost implies the right decision.

@@ -28,6 +28,13 @@ class Cost:
     Phases have the shape (..., M), one per output, and targets what `check_target` returns, with the same leading
     shape. For the holomorphic gradient the formula must accept complex phases.
 
+    See Also
+    --------
+    PhaseTargets : Squared distance from given phases.
+    ClassObjective : The base of costs that stand for classes.
+    Nudge : A weak pull of the outputs.
+    train : Train one network or many.
+
     Examples
     --------
     The outputs should be opposite each other, wherever they are:

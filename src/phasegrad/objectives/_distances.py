@@ -39,6 +39,12 @@ class NearestTarget(Squares, ClassObjective):
     margin : float
         Half the phase difference between the right and the wrong outputs.
 
+    See Also
+    --------
+    PaperPair : The paper's cost and its contradictory decision.
+    CosineCrossEntropy : Cross-entropy on the cosines of the outputs.
+    ClassObjective : The base of costs that stand for classes.
+
     Examples
     --------
     >>> import phasegrad as pg
@@ -70,6 +76,11 @@ class PaperPair(NearestTarget):
     cosine, the one nearest phase zero. At zero cost all cosines are equal: a perfect fit is a tie. Kept under its own
     name for reproduction; `NearestTarget` has the same cost with the decision it asks for.
 
+    See Also
+    --------
+    NearestTarget : The paper's cost with the decision it asks for.
+    ClassObjective : The base of costs that stand for classes.
+
     Examples
     --------
     >>> import phasegrad as pg
@@ -97,6 +108,11 @@ class OutputDifferences(NearestTarget):
     """Only the differences between outputs count: C = 1/2 sum (delta - mean delta)^2 with delta = theta - target.
 
     Independent of the reference: turning all outputs together changes nothing, so no force is spent on where they are.
+
+    See Also
+    --------
+    NearestTarget : The paper's cost with the decision it asks for.
+    PeriodicDistance : 1 - cos of the distance from the target.
 
     Examples
     --------
@@ -140,6 +156,11 @@ class PeriodicDistance(NearestTarget):
     ----------
     margin : float
         Right outputs belong at -margin, wrong ones at +margin; at most pi / 2, where the two are opposite.
+
+    See Also
+    --------
+    PhaseTargets : Squared distance from given phases.
+    OneHotPhases : The right output at +pi/2, all others at -pi/2.
 
     Examples
     --------
@@ -185,6 +206,11 @@ class OneHotPhases(PeriodicDistance):
 
     The distance is that of `PeriodicDistance`, which here is the sum of 1 - sin(theta) for the right output and of
     1 + sin(theta) for the others: of two classes, the one whose output has the larger sine always costs less.
+
+    See Also
+    --------
+    CosineCrossEntropy : Cross-entropy on the cosines of the outputs.
+    PeriodicDistance : 1 - cos of the distance from the target.
 
     Examples
     --------

@@ -30,6 +30,12 @@ class CosineCrossEntropy(ClassObjective):
     sharpness : float
         The log-odds of an output at phase 0 against one at phase pi/2.
 
+    See Also
+    --------
+    NearestTarget : The paper's cost with the decision it asks for.
+    OneHotPhases : The right output at +pi/2, all others at -pi/2.
+    OscillatorClassifier : A scikit-learn classifier.
+
     Examples
     --------
     >>> import phasegrad as pg

@@ -47,6 +47,12 @@ class PhaseTargets(Squares):
     outputs : sequence of int, optional
         The nodes that have targets; the network's outputs if left out.
 
+    See Also
+    --------
+    Cost : The base of every cost of output phases.
+    PeriodicDistance : 1 - cos of the distance from the target.
+    NearestTarget : The paper's cost with the decision it asks for.
+
     Examples
     --------
     >>> import phasegrad as pg

@@ -19,6 +19,11 @@ class Torques(Cost):
     A nudge by it is the error of a free state, frozen: ``Nudge(Torques(), objective.force(phases, target), beta)``. It
     has no curvature, so that it can pull either way at any strength that the network can hold.
 
+    See Also
+    --------
+    Nudge : A weak pull of the outputs.
+    Cost : The base of every cost of output phases.
+
     Examples
     --------
     >>> import phasegrad as pg

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from phasegrad._files import is_unfinished, write_bytes
+from phasegrad._validation import require
+from phasegrad.pictures import picture
 from phasegrad.report.cells import columns
 from phasegrad.report.document import claims_document
-from phasegrad.report.drawings import draw, picture
+from phasegrad.report.drawings import draw
 from phasegrad.report.verdicts import BADGES
-from phasegrad.reproduction import Reproduction, require, versions
+from phasegrad.reproduction import Reproduction, versions
 from phasegrad.studies import Figure, Table
 
 PAPER = "The Phase Is the Gradient: Equilibrium Propagation for Frequency Learning in Kuramoto Networks"

@@ -36,6 +36,18 @@ class GradientFlow:
         Integration steps after which a sample is handed to Newton as it is.
     finish : Solver
         What brings the residual below the tolerance.
+
+    See Also
+    --------
+    Newton : Guarded Newton on the energy.
+    find_equilibrium : One certified equilibrium per sample.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> network = pg.ring(6, omega=[0.5, 0, 0, -0.5, 0, 0])
+    >>> bool(pg.find_equilibrium(network, solver=pg.GradientFlow()).stable)
+    True
     """
 
     accuracy: float = 1e-3

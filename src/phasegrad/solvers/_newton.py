@@ -77,6 +77,11 @@ class Newton:
     progress : callable, optional
         Called with a `Progress` after every step of the sparse algebra.
 
+    See Also
+    --------
+    GradientFlow : The physical dynamics, finished by Newton.
+    find_equilibrium : One certified equilibrium per sample.
+
     Examples
     --------
     >>> import numpy as np, phasegrad as pg

@@ -25,6 +25,12 @@ class NodeField(Term):
     Subclasses name their two parameters, strength and phase, in ``every``, and their ``interaction`` H, the sine if
     left out.
 
+    See Also
+    --------
+    Term : The base of every term of the energy.
+    Parameter : A name, where it lives, its default and bounds.
+    Network : A graph, the terms of its energy, and how data enters.
+
     Examples
     --------
     A pull at the third harmonic, and a gradient by its strength:

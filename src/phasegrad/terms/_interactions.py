@@ -28,6 +28,29 @@ class Interaction(ABC):
     Subclass it with the three methods below, written with NumPy functions so that they work elementwise on
     real and, for the holomorphic gradient, complex arrays. `Network` calls `check` on every interaction
     it is given.
+
+    See Also
+    --------
+    Sine : The Kuramoto interaction.
+    OddSeries : A sine series as the interaction.
+    Network : A graph, the terms of its energy, and how data enters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import phasegrad as pg
+    >>> class Steep(pg.Interaction):
+    ...     def value(self, phi):
+    ...         return np.sin(phi) + np.sin(3 * phi) / 9
+    ...
+    ...     def derivative(self, phi):
+    ...         return np.cos(phi) + np.cos(3 * phi) / 3
+    ...
+    ...     def potential(self, phi):
+    ...         return -np.cos(phi) - np.cos(3 * phi) / 27
+    >>> network = pg.ring(4, interaction=Steep(), omega=[0.3, 0.0, -0.3, 0.0])
+    >>> pg.find_equilibrium(network).phases.round(3)
+    array([ 0.   , -0.113, -0.226, -0.113])
     """
 
     @abstractmethod
@@ -100,7 +123,19 @@ class Interaction(ABC):
 
 @dataclass(frozen=True)
 class Sine(Interaction):
-    r"""The Kuramoto interaction: H = sin phi, H' = cos phi, V = -cos phi."""
+    r"""The Kuramoto interaction: H = sin phi, H' = cos phi, V = -cos phi.
+
+    See Also
+    --------
+    OddSeries : A sine series as the interaction.
+    Interaction : The base of coupling functions.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> pg.ring(3).interaction
+    Sine()
+    """
 
     def value(self, phi: Angles) -> Angles:
         """Sin phi."""
@@ -132,6 +167,19 @@ class OddSeries(Interaction):
     ----------
     coefficients : sequence of float
         a_1, a_2, ...: ``OddSeries([1.0])`` is the sine, ``OddSeries([1.0, 0.0, -0.2])`` adds a third harmonic.
+
+    See Also
+    --------
+    Sine : The Kuramoto interaction.
+    Interaction : The base of coupling functions.
+    circuits.MeasuredInteraction : A coupling function with an even part.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> network = pg.ring(4, interaction=pg.OddSeries([1.0, 0.0, -0.2]), omega=[0.3, 0.0, -0.3, 0.0])
+    >>> pg.find_equilibrium(network).phases.round(3)
+    array([ 0.   , -0.319, -0.638, -0.319])
     """
 
     coefficients: tuple[float, ...]

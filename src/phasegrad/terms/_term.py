@@ -38,6 +38,18 @@ class Parameter:
         Where training keeps it in a network that is not signed.
     decays : bool
         Whether weight decay acts on it.
+
+    See Also
+    --------
+    Term : The base of every term of the energy.
+    NodeField : A term that pulls every oscillator on its own.
+    Plan : How networks are trained.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> pg.Parameter("depth", default=0.0, least=0.0)
+    Parameter(name='depth', on='nodes', default=0.0, least=0.0, decays=False)
     """
 
     name: str
@@ -63,6 +75,18 @@ class Stiffness(NamedTuple):
 
     ``forward`` and ``backward`` (b, E) are weights of the edges on their first and second end, ``diagonal`` (b, N) is
     what a node feels on its own; None where the term has none.
+
+    See Also
+    --------
+    Term : The base of every term of the energy.
+    laplacian : Minus the derivative of the force.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import phasegrad as pg
+    >>> pg.Stiffness(diagonal=np.ones((1, 3)))
+    Stiffness(forward=None, backward=None, diagonal=array([[1., 1., 1.]]))
     """
 
     forward: Array | None = None
@@ -116,6 +140,40 @@ class Term(ABC):
     `torch_force` and, of a term that takes data, `torch_in_frame` are for the autograd gradient alone. NumPy functions
     that accept complex phases serve the holomorphic gradient too. A `Network` built with the term checks the formulas
     against each other, `check_gradients` the slopes.
+
+    See Also
+    --------
+    NodeField : A term that pulls every oscillator on its own.
+    Parameter : A name, where it lives, its default and bounds.
+    Stiffness : What a term adds to the Laplacian.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import phasegrad as pg
+    >>> class Tilt(pg.Term):
+    ...     every = (pg.Parameter("gain"),)
+    ...     load = np.array([1.0, 0.0, -1.0])
+    ...
+    ...     def force(self, graph, values, phases):
+    ...         return np.broadcast_to(values["gain"] * self.load, phases.shape)
+    ...
+    ...     def drive(self, graph, values):
+    ...         return values["gain"] * self.load
+    ...
+    ...     def energy(self, graph, values, phases):
+    ...         return -np.sum(values["gain"] * self.load * phases, axis=1)
+    ...
+    ...     def energy_slopes(self, graph, values, phases):
+    ...         return {"gain": -self.load * phases}
+    ...
+    ...     def force_slopes(self, graph, values, phases, response):
+    ...         return {"gain": self.load * response}
+    >>> network = pg.Network([[0, 1], [1, 2]], 1.0, np.zeros(3), outputs=[2], terms=[Tilt()], gain=np.full(3, 0.3))
+    >>> question = (network, pg.find_equilibrium(network), pg.PhaseTargets(), [0.0])
+    >>> table = pg.check_gradients(*question, wrt="gain", methods=["adjoint", "two_phase", "finite_difference"])
+    >>> bool(table.cosine["gain"].min() > 0.999)
+    True
     """
 
     #: Every parameter that a term of this kind may have.

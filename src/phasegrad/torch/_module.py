@@ -36,6 +36,20 @@ class Info(NamedTuple):
         How often all oscillators were turned to where their local fields point.
     stable : tensor of bool, shape (B,), or None
         Where the equilibrium is proved stable; None unless asked for by ``certify=True``.
+
+    See Also
+    --------
+    torch.PhaseNetwork : A PyTorch layer that settles.
+    torch.SettlingWarning : Samples without an equilibrium.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import phasegrad as pg
+    >>> layer = pg.torch.PhaseNetwork.layers(4, 8, 3, dtype=torch.float64)
+    >>> phases, info = layer(torch.zeros(2, 4, dtype=torch.float64), return_info=True, certify=True)
+    >>> info.settled.tolist(), info.stable.tolist()
+    ([True, True], [True, True])
     """
 
     settled: Tensor
@@ -72,6 +86,12 @@ class PhaseNetwork(nn.Module):
         Sweeps after which a sample is given up.
     dtype, device : optional
         Of the parameters, as in any module; float32 or float64.
+
+    See Also
+    --------
+    torch.Info : What is known of every sample.
+    layers : Dense and convolutional layers with shared parameters.
+    autograd : PyTorch's automatic differentiation.
 
     Examples
     --------

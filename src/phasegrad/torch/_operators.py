@@ -23,7 +23,25 @@ _NAMES = ("inputs", "coupling", "omega", "field_strength", "field_phase")
 
 
 class SettlingWarning(UserWarning):
-    """Some samples of a batch have no equilibrium, or no gradient was found for them."""
+    """Some samples of a batch have no equilibrium, or no gradient was found for them.
+
+    See Also
+    --------
+    torch.PhaseNetwork : A PyTorch layer that settles.
+    torch.Info : What is known of every sample.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import torch
+    >>> import phasegrad as pg
+    >>> layer = pg.torch.PhaseNetwork.layers(4, 8, 3)
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     outputs = layer(torch.full((1, 4), float("nan")))
+    >>> caught[0].category.__name__, outputs.isnan().all().item()
+    ('SettlingWarning', True)
+    """
 
 
 @torch.library.custom_op("phasegrad::settle", mutates_args=())

@@ -21,7 +21,26 @@ _GROUPS = ("parameters", "first", "second", "best")
 
 
 def save_state(path: str | os.PathLike[str], state: TrainingState) -> None:
-    """Write a state to one file, whole or not at all; `train` goes on from it bit by bit as if it had not stopped."""
+    """Write a state to one file, whole or not at all; `train` goes on from it bit by bit as if it had not stopped.
+
+    See Also
+    --------
+    load_state : A training state from a file.
+    TrainingState : All that is needed to go on.
+    train : Train one network or many.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import phasegrad as pg
+    >>> network, data = pg.layered(2, 5, 2, seed=0), pg.datasets.vowels("a,i")
+    >>> half = pg.train(network, data, pg.paper_plan(epochs=4), until=2)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pg.save_state(f"{folder}/half.npz", half.state)
+    ...     state = pg.load_state(f"{folder}/half.npz")
+    >>> state.epoch
+    2
+    """
     if not isinstance(state, TrainingState):
         raise TypeError(f"save_state takes the state of a training: give result.state. Got {type(state).__name__}.")
     header = {
@@ -48,6 +67,12 @@ def save_state(path: str | os.PathLike[str], state: TrainingState) -> None:
 
 def load_state(path: str | os.PathLike[str]) -> TrainingState:
     """Read a state that `save_state` wrote.
+
+    See Also
+    --------
+    save_state : A training state to a file.
+    TrainingState : All that is needed to go on.
+    train : Train one network or many.
 
     Examples
     --------

@@ -15,6 +15,7 @@ import numpy as np
 
 from phasegrad._validation import FloatArray, IntArray, choice, counted
 from phasegrad.networks import Network
+from phasegrad.training._drawing import plot_history
 from phasegrad.training._engine import Progress, Tallies
 from phasegrad.training._optimizers import Arrays, Constant
 from phasegrad.training._plan import RECORDS, Plan
@@ -22,12 +23,29 @@ from phasegrad.training._samples import Samples
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 _SCORES = ("final", "best")
 
 
 class TrainingWarning(UserWarning):
-    """A training that did not run to its end."""
+    """A training that did not run to its end.
+
+    See Also
+    --------
+    train : Train one network or many.
+    Training : Trained networks, history and state.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import phasegrad as pg
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", pg.TrainingWarning)  # a training that ends early raises here
+    ...     result = pg.train(pg.layered(2, 5, 2, seed=0), pg.datasets.vowels("a,i"), pg.paper_plan(epochs=1))
+    >>> result.ended
+    'finished'
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +80,20 @@ class History:
         where there is none.
     records : mapping of str to ndarray, shape (R, T)
         What else was asked for: see ``Plan.record``; each is an attribute too.
+
+    See Also
+    --------
+    Training : Trained networks, history and state.
+    train : Train one network or many.
+    Plan : How networks are trained.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> networks = [pg.layered(2, 5, 2, seed=seed) for seed in range(2)]
+    >>> history = pg.train(networks, pg.datasets.vowels("a,i"), pg.paper_plan(epochs=2, evaluate_every=1)).history
+    >>> history.epoch, history.test_accuracy.shape, int(history.skipped.sum())
+    (array([0, 1, 2]), (2, 3), 0)
     """
 
     epoch: IntArray
@@ -115,6 +147,23 @@ class History:
         """
         choice("kind", kind, _SCORES, "History.score")
         return self.test_accuracy[..., -1] if kind == "final" else self.test_accuracy.max(axis=-1)
+
+    def plot(self, ax: Axes | None = None, *, score: str | None = None) -> Axes:
+        """Draw learning curves: a thin line for every network and a strong one for their mean. Needs matplotlib.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; new ones if left out. A twin of other axes shows both scores in one picture.
+        score : {"accuracy", "loss"}, optional
+            Accuracies in per cent, where the cost is for classes, if left out; else the mean cost. The training part is
+            drawn solid, the validation part dotted, the test part dashed.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        return plot_history(self, ax, score)
 
     def join(self, later: History) -> History:
         """Return this history followed by one that went on from it; the later one's first row repeats our last."""
@@ -201,6 +250,22 @@ class TrainingState:
         Evaluations since then.
     origin : str
         What the state belongs to: a digest of topology, plan and samples.
+
+    See Also
+    --------
+    train : Train one network or many.
+    save_state : A training state to a file.
+    load_state : A training state from a file.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> network, data, plan = pg.layered(2, 5, 2, seed=0), pg.datasets.vowels("a,i"), pg.paper_plan(epochs=4)
+    >>> half = pg.train(network, data, plan, until=2)
+    >>> half.state.epoch
+    2
+    >>> pg.train(network, data, plan, state=half.state).network == pg.train(network, data, plan).network
+    True
     """
 
     epoch: int
@@ -255,6 +320,22 @@ class Training:
         Of the shuffling streams; empty where training went on from a state.
     ended : str
         Why it ended: "finished", "until" the epoch asked for, "patience" ran out, "interrupted", or "not finite".
+
+    See Also
+    --------
+    train : Train one network or many.
+    History : Scores at every evaluation.
+    TrainingState : All that is needed to go on.
+    Model : A trained network with all that prediction needs.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> data = pg.datasets.xor()
+    >>> network = pg.signed_layers(2, 1, 2, rest=pg.CosineCrossEntropy.undecided, gain=2.0, skip=True)
+    >>> result = pg.train(network, data, epochs=3)
+    >>> result.ended, result.network.size, result.state.epoch
+    ('finished', 5, 3)
     """
 
     networks: tuple[Network, ...]
@@ -270,6 +351,10 @@ class Training:
         if len(self.networks) != 1:
             raise ValueError(f"This result holds {len(self.networks)} networks: use 'networks'.")
         return self.networks[0]
+
+    def plot(self, ax: Axes | None = None, *, score: str | None = None) -> Axes:
+        """Draw the learning curves, as `History.plot` does."""
+        return self.history.plot(ax, score=score)
 
     @property
     def interrupted(self) -> bool:

@@ -60,7 +60,19 @@ class Optimizer(ABC):
 
 @dataclass(frozen=True)
 class Momentum(Optimizer):
-    """Stochastic gradient descent with momentum: v = momentum v - rate g; 0 is plain descent."""
+    """Stochastic gradient descent with momentum: v = momentum v - rate g; 0 is plain descent.
+
+    See Also
+    --------
+    Adam : The Adam optimiser.
+    Plan : How networks are trained.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> pg.Plan(optimizer=pg.Momentum(0.5)).optimizer
+    Momentum(momentum=0.5)
+    """
 
     momentum: float = 0.9
 
@@ -85,7 +97,20 @@ class Momentum(Optimizer):
 
 @dataclass(frozen=True)
 class Adam(Optimizer):
-    """Adam (Kingma and Ba 2015): steps of about the rate, whatever the scale of the gradient."""
+    """Adam (Kingma and Ba 2015): steps of about the rate, whatever the scale of the gradient.
+
+    See Also
+    --------
+    Momentum : Descent with momentum.
+    Cosine : Half a cosine as the schedule of the rate.
+    Plan : How networks are trained.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> pg.Plan(optimizer=pg.Adam(second=0.99)).optimizer
+    Adam(first=0.9, second=0.99, epsilon=1e-08)
+    """
 
     first: float = 0.9
     second: float = 0.999
@@ -140,7 +165,19 @@ class Constant(Schedule):
 
 @dataclass(frozen=True)
 class Cosine(Schedule):
-    """Half a cosine from 1 down to ``final``."""
+    """Half a cosine from 1 down to ``final``.
+
+    See Also
+    --------
+    Adam : The Adam optimiser.
+    Plan : How networks are trained.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> pg.Plan(schedule=pg.Cosine(final=0.1)).schedule
+    Cosine(final=0.1)
+    """
 
     final: float = 0.0
 

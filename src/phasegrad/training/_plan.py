@@ -107,6 +107,22 @@ class Plan:
         How training samples are changed anew in every epoch, such as ``datasets.Shifts(1)``: ``draw(stream, n)``
         returns an array with a row for each sample, and ``apply(inputs, rows)`` the inputs (b, d) after that. Scores of
         the validation and test parts are of the samples as they are, those of training of what was learned from.
+
+    See Also
+    --------
+    paper_plan : Plain descent, sample by sample.
+    classifier_plan : Mini-batches, centred nudges, Adam.
+    image_plan : Settings for images on a GPU.
+    train : Train one network or many.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> plan = pg.Plan(learn={"coupling": 0.01, "field_phase": 0.003}, epochs=20, optimizer=pg.Momentum(0.9))
+    >>> plan.rates
+    {'coupling': 0.01, 'field_phase': 0.003}
+    >>> plan.replace(epochs=50).epochs
+    50
     """
 
     learn: Any = "coupling"
@@ -243,6 +259,12 @@ def paper_plan(learn: Learn = "omega", **changes: Any) -> Plan:
     **changes
         Fields of `Plan` that are to be otherwise.
 
+    See Also
+    --------
+    Plan : How networks are trained.
+    classifier_plan : Mini-batches, centred nudges, Adam.
+    train : Train one network or many.
+
     Examples
     --------
     >>> import phasegrad as pg
@@ -268,6 +290,12 @@ def classifier_plan(**changes: Any) -> Plan:
     **changes
         Fields of `Plan` that are to be otherwise.
 
+    See Also
+    --------
+    Plan : How networks are trained.
+    OscillatorClassifier : A scikit-learn classifier.
+    train : Train one network or many.
+
     Examples
     --------
     >>> import phasegrad as pg
@@ -291,6 +319,12 @@ def image_plan(**changes: Any) -> Plan:
     ----------
     **changes
         Fields of `Plan` that are to be otherwise.
+
+    See Also
+    --------
+    Plan : How networks are trained.
+    layers : Dense and convolutional layers with shared parameters.
+    train : Train one network or many.
 
     Examples
     --------

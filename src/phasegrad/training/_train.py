@@ -108,6 +108,14 @@ def train(
         Ctrl-C stops between two epochs, with a `TrainingWarning`, and returns what was trained until then. Where
         coupling is not reciprocal and the gradient comes from nudges, a `GradientWarning` says how far off that is.
 
+    See Also
+    --------
+    Plan : How networks are trained.
+    Training : Trained networks, history and state.
+    paper_plan : Plain descent, sample by sample.
+    classifier_plan : Mini-batches, centred nudges, Adam.
+    image_plan : Settings for images on a GPU.
+
     Examples
     --------
     >>> import phasegrad as pg

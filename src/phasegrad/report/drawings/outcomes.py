@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from phasegrad._validation import FloatArray
-from phasegrad.report.drawings.style import (
+from phasegrad.pictures import (
     COLOURS,
     GUIDE,
     LABELS,

@@ -1,0 +1,233 @@
+"""The documentation site: every public name has a page, an example and neighbours; what a browser makes of it."""
+
+import ast
+import doctest
+import importlib
+import inspect
+import itertools
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import urlparse
+
+import pytest
+from site_hooks import ROOT, hook
+
+import phasegrad as pg
+
+SOURCES = Path(pg.__file__).parent
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return hook("reference")
+
+
+@pytest.fixture(scope="module")
+def docstrings(reference):
+    """The docstring of every public name; of plain data, the text that stands below it."""
+    return {name: docstring(name, value) for name, value in reference.public_names().items()}
+
+
+def docstring(name, value):
+    if callable(value):
+        return inspect.cleandoc(value.__doc__ or "")
+    home, _, short = name.rpartition(".")
+    place = SOURCES / home.replace(".", "/")
+    for path in [place.with_suffix(".py")] if place.with_suffix(".py").exists() else sorted(place.glob("*.py")):
+        body = ast.parse(path.read_text(encoding="utf-8")).body
+        for node, below in itertools.pairwise(body):
+            targets = getattr(node, "targets", [getattr(node, "target", None)])
+            if any(getattr(target, "id", None) == short for target in targets) and isinstance(below, ast.Expr):
+                return inspect.cleandoc(ast.literal_eval(below.value))
+    return ""
+
+
+def neighbours(text):
+    """Return the names in the See Also section of a docstring."""
+    section = re.search(r"^See Also\n-{8}\n((?:\S.*\n?)+)", text, flags=re.MULTILINE)
+    return [line.partition(" : ")[0] for line in section[1].strip().split("\n")] if section else []
+
+
+def test_every_public_name_belongs_to_one_group(reference):
+    names = [name for group in reference.grouped().values() for name in group]
+    assert len(names) == len(set(names)) >= 150
+    for name in pg.__all__:
+        assert name in names or inspect.ismodule(getattr(pg, name)), name
+
+
+@pytest.mark.parametrize(
+    ("group", "words"), [("Network", "stand twice: Network"), ("nothing", "are not public: nothing")]
+)
+def test_a_name_that_is_not_public_or_grouped_twice_stops_the_build(reference, group, words, monkeypatch):
+    monkeypatch.setitem(reference.GROUPS, "extra", ("Extra", "", group))
+    with pytest.raises(Exception, match=words):
+        reference.grouped()
+
+
+def test_a_public_name_without_a_group_stops_the_build(reference, monkeypatch):
+    monkeypatch.delitem(reference.GROUPS, "starts")
+    with pytest.raises(Exception, match="no group has: multi_start_frequencies, output_frequencies"):
+        reference.grouped()
+
+
+def test_every_public_name_has_an_example_and_neighbours_that_exist(docstrings):
+    for name, text in docstrings.items():
+        assert doctest.DocTestParser().get_examples(text), f"{name} has no example"
+        found = neighbours(text)
+        assert found, f"{name} has no See Also"
+        assert set(found) <= set(docstrings) - {name}, f"See Also of {name} names {set(found) - set(docstrings)}"
+
+
+def test_examples_of_plain_data_run(reference, docstrings):
+    """Those of functions and classes run with the docstrings of their modules."""
+    names = [name for name, value in reference.public_names().items() if not callable(value)]
+    assert len(names) >= 4
+    for name in names:
+        example = doctest.DocTestParser().get_doctest(docstrings[name], {}, name, None, 0)
+        assert doctest.DocTestRunner().run(example).failed == 0
+
+
+def test_every_public_name_has_a_page_of_its_own(reference):
+    pages = reference.pages()
+    paths = [reference.page_of(name) for name in reference.public_names()]
+    assert set(paths) <= set(pages)
+    # On some systems Task.md and task.md are one file.
+    assert len({path.lower() for path in pages}) == len(pages)
+    for name, value in reference.public_names().items():
+        assert f"::: {reference.source_of(name, value)}\n" in pages[reference.page_of(name)]
+        assert f"heading: phasegrad.{name}\n" in pages[reference.page_of(name)]
+
+
+def test_sources_are_where_names_say(reference):
+    for name, value in reference.public_names().items():
+        module, _, short = reference.source_of(name, value).rpartition(".")
+        found = getattr(importlib.import_module(module), short)
+        assert inspect.unwrap(found) is inspect.unwrap(value) if callable(value) else found is value, name
+
+
+def test_names_in_backquotes_become_links_and_code_stays_code(reference):
+    code = "```python\n`train`\n```\n\n    `train`\n"
+    page = f"# `train`\n\nUse `train`, `pg.ring(5)` or `nothing`.\n\n{code}\nAnd `train`.\n"
+    linked = reference.linked(page)
+    assert "[`train`](reference/training/train.md), [`pg.ring(5)`](reference/networks/ring.md) or `nothing`" in linked
+    assert linked.count("](") == 2
+    assert linked.startswith("# `train`\n")
+
+
+def test_docstrings_link_to_pages_and_never_to_themselves():
+    links = hook("docstrings").Links()
+    text = "As `train`.\n\na, b\n    As for `Plan`.\n\nSee Also\n--------\nPlan : A plan.\n\n>>> `Plan`\n"
+    shown = links.linked(text, "phasegrad.training._train.train")
+    assert "As `train`." in shown
+    assert shown.count("    As for [`Plan`][phasegrad.training._plan.Plan].") == 2
+    assert "- [`Plan`][phasegrad.training._plan.Plan]: A plan." in shown
+    assert ">>> `Plan`" in shown
+
+
+def test_the_page_of_the_command_line_has_every_command_and_option():
+    from typer.main import get_command
+
+    from phasegrad.cli import app
+
+    page = hook("commands").page()
+    sections = dict(re.findall(r"## phasegrad (\S+)\n(.*?)(?=\n## |\Z)", page, flags=re.DOTALL))
+    commands = get_command(app).commands
+    assert set(sections) == set(commands)
+    for name, command in commands.items():
+        for parameter in command.params:
+            if parameter.param_type_name == "option" and parameter.name != "help":
+                assert f"`{parameter.opts[-1]}`" in sections[name], (name, parameter.opts)
+
+
+def test_pictures_have_a_version_for_the_dark():
+    pictures = hook("pictures")
+    assert pictures.twice("![a b](images/x.svg) ![c](y.png)") == (
+        "![a b](images/x.svg#only-light)![a b](images/x-dark.svg#only-dark) ![c](y.png)"
+    )
+    dark = pictures.darkened(b'<svg width="1"><path style="fill: #000000"/><path d="M0 0"/></svg>')
+    assert dark.count(b"#000000") == 0
+    assert re.match(rb'<svg fill="#[0-9a-f]{6}" width="1">', dark)
+
+
+def test_the_navigation_names_every_page():
+    """mkdocs says the same, but only when the site is built."""
+    named = set(re.findall(r": ([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), flags=re.MULTILINE))
+    assert named == {path.name for path in (ROOT / "docs").glob("*.md")}
+
+
+def build(place, *, root=ROOT):
+    pytest.importorskip("mkdocs")
+    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(place)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(SOURCES.parent)}
+    return subprocess.run(words, cwd=root, capture_output=True, text=True, check=False, env=environment)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    place = tmp_path_factory.mktemp("site")
+    done = build(place)
+    assert done.returncode == 0, done.stderr
+    return place
+
+
+# What is wider than the page, and whether it says that it scrolls; and how wide the page itself is.
+WIDE = """() => {
+  const wide = (box) => box.scrollWidth > box.clientWidth + 1;
+  const says = (box) => getComputedStyle(box, "::before").content.includes("Scroll");
+  const marked = (box) => parseFloat(getComputedStyle(box).borderRightWidth) > 1;
+  const all = (words) => [...document.querySelectorAll(words)];
+  const tables = all(".md-typeset__scrollwrap").filter((box) => wide(box) && !(says(box) && marked(box)));
+  const codes = all(".md-typeset pre > code").filter((code) => wide(code) && !marked(code));
+  const unwrapped = all(".md-content table").filter((table) => !table.closest(".md-typeset__scrollwrap"));
+  return [document.documentElement.scrollWidth, tables.length, codes.length, unwrapped.length];
+}"""
+
+
+@pytest.mark.slow
+def test_no_page_is_cut_off_or_fetches_anything(site, browser):
+    """Every page of the site, on a desk and on a phone: about two hundred pages, twice."""
+    pages = sorted(path for path in site.rglob("*.html") if path.name != "404.html")
+    assert len(pages) > 170
+    for width in (1280, 390):
+        context = browser.new_context(viewport={"width": width, "height": 844})
+        page = context.new_page()
+        requests, complaints = [], []
+        page.on("request", lambda request, requests=requests: requests.append(request.url))
+        page.on("console", lambda message, complaints=complaints: complaints.append(message.text))
+        page.on("pageerror", lambda error, complaints=complaints: complaints.append(str(error)))
+        for path in pages:
+            page.goto(path.as_uri())
+            if path.parent.name == "lab":
+                continue
+            page.wait_for_function("document.body.dataset.marked === 'yes'")
+            assert page.evaluate(WIDE) == [width, 0, 0, 0], (width, path.relative_to(site))
+        assert {urlparse(url).scheme for url in requests} <= {"file", "data", "about", "blob"}
+        assert complaints == []
+        context.close()
+
+
+@pytest.mark.slow
+def test_search_works_from_a_folder(site, window):
+    page = window(site / "index.html")
+    page.click(".md-search__input")
+    page.keyboard.type("two_phase", delay=50)
+    page.wait_for_selector(".md-search-result__link")
+    found = page.eval_on_selector_all(".md-search-result__link", "links => links.map(link => link.href)")
+    assert any("reference/gradients/two_phase.html" in link for link in found)
+    assert {urlparse(url).scheme for url in page.requests} <= {"file", "data", "about"}
+
+
+@pytest.mark.slow
+def test_a_broken_link_stops_the_build(tmp_path):
+    for name in ("docs", "src"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "mkdocs.yml", tmp_path)
+    page = tmp_path / "docs" / "units.md"
+    page.write_text(page.read_text(encoding="utf-8") + "\n[nowhere](nowhere.md)\n", encoding="utf-8")
+    done = build(tmp_path / "site", root=tmp_path)
+    assert done.returncode != 0
+    assert "nowhere.md" in done.stderr
