@@ -78,14 +78,15 @@ export class Readout {
     }, FLICKER);
   }
 
-  /** Find the errors of both schemes over all strengths, one strength at a time, so that nothing waits for them. */
+  /** Find the errors of both schemes over all strengths, a few at a time, so that nothing waits for them. */
   #findCurves() {
     clearTimeout(this.job);
     const { bench, lab } = this;
     this.curves = { oneSided: [], centred: [] };
     this.block.hidden = bench.network.size > MOST_FOR_CURVES;
     if (!bench.settled || this.block.hidden) return;
-    const left = STRENGTHS.filter((_, k) => bench.network.size < 60 || k % 2 === 0);
+    const strengths = STRENGTHS.filter((_, k) => bench.network.size < 60 || k % 2 === 0);
+    const left = strengths.flatMap((beta) => [["oneSided", beta], ["centred", beta]]);
     const work = () => {
       if (lab.stage.busy) {
         this.job = setTimeout(work, 100);
@@ -93,11 +94,9 @@ export class Readout {
       }
       const until = performance.now() + 8;
       while (left.length && performance.now() < until) {
-        const beta = left.shift();
-        for (const [name, centred] of [["oneSided", false], ["centred", true]]) {
-          const error = bench.bias(beta, centred);
-          if (error !== null) this.curves[name].push([beta, error]);
-        }
+        const [name, beta] = left.shift();
+        const error = bench.bias(beta, name === "centred");
+        if (error !== null) this.curves[name].push([beta, error]);
       }
       if (left.length) this.job = setTimeout(work, 4);
       this.#drawErrors();
