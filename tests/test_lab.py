@@ -535,6 +535,7 @@ BAD_FILES = [
         "but not mass",
     ),
     (lambda plain: json.dumps(plain | {"inputs": ["<b>", None]}), "one number for each input"),
+    (lambda plain: json.dumps(plain | {"objective": {"kind": "PhaseTargets", "nodes": [0]}}), "needs nodes that move"),
     (lambda plain: json.dumps(plain | {"objective": {"kind": "Own", "nodes": [7]}}), "must be one of PhaseTargets"),
     (lambda plain: json.dumps(plain | {"network": plain["network"] | {"edges": [[0, 99]]}}), "pairs of different"),
 ]

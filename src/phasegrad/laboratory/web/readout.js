@@ -57,12 +57,17 @@ export class Readout {
   }
 
   report() {
+    this.result.textContent = this.#words();
+  }
+
+  #words() {
     const { bench } = this;
+    if (!bench.settled) return "No equilibrium, no gradient.";
+    if (!bench.nudged) return "Blue: the exact gradient. Nudge the outputs and the orange bars grow.";
     const found = bench.agreement;
-    if (!bench.settled) this.result.textContent = "No equilibrium, no gradient.";
-    else if (!bench.nudged) this.result.textContent = "Blue: the exact gradient. Nudge the outputs and the orange bars grow.";
-    else if (!found) this.result.textContent = "There is no nudged state to read.";
-    else this.result.textContent = `Cosine with the exact gradient ${found.cosine.toFixed(found.cosine > 0.999 ? 6 : 3).replace("-", "−")}, error ${percent(found.error)}.`;
+    if (!found) return "There is no nudged state to read.";
+    const cosine = found.cosine.toFixed(found.cosine > 0.999 ? 6 : 3).replace("-", "−");
+    return `Cosine with the exact gradient ${cosine}, error ${percent(found.error)}.`;
   }
 
   /** Where the meter is noisy it goes on reading. */
@@ -118,7 +123,8 @@ export class Readout {
       noise = { oneSided: length, centred: length / 2 };
     }
     const error = bench.nudged && bench.agreement ? bench.agreement.error : 0;
-    drawErrors(this.errors, { curves: this.curves, noise, beta: bench.beta, centred: bench.centred, error, colours: lab.colours });
+    drawErrors(this.errors,
+      { curves: this.curves, noise, beta: bench.beta, centred: bench.centred, error, colours: lab.colours });
   }
 
   /** The numbers behind the bars, for those who want to read them. */
