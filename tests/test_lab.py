@@ -297,6 +297,33 @@ def test_equilibria_and_gradients_are_those_of_python(first, page):
         assert np.max(np.abs(np.array(found["raw"]) - raw)) < 1e-9
 
 
+COSTS = """async ([settings, phases, targets]) => {
+  const {costOf, objectiveOf} = await import("lab/objectives.js");
+  const objective = objectiveOf(settings);
+  return phases.map((theta, k) => {
+    const cost = costOf(objective, targets[k], theta.length);
+    const decision = objective.decide ? objective.decide(theta) : null;
+    return [cost.cost(theta), Array.from(cost.force(theta)), Array.from(cost.hessian(theta)), decision];
+  });
+}"""
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES, ids=lambda each: type(each).__name__)
+def test_objectives_are_those_of_python(objective, page):
+    stream = np.random.default_rng(3)
+    phases = stream.uniform(-2, 2, (6, 3))
+    with_classes = isinstance(objective, pg.ClassObjective)
+    targets = stream.integers(0, 3, 6) if with_classes else stream.uniform(-1, 1, (6, 3))
+    rows = objective.table(3)[targets] if with_classes else targets
+    settings = {"kind": type(objective).__name__, **vars(objective)}
+    found = page.evaluate(COSTS, [settings, phases.tolist(), targets.tolist()])
+    for k, (cost, force, hessian, decision) in enumerate(found):
+        assert cost == pytest.approx(float(objective.cost(phases[k], rows[k])), abs=1e-12)
+        assert force == pytest.approx(objective.force(phases[k], rows[k]), abs=1e-12)
+        assert hessian == pytest.approx(np.ravel(objective.hessian(phases[k], rows[k])), abs=1e-12)
+        assert decision == (int(objective.decide(phases[k])) if with_classes else None)
+
+
 class Natural(Shuffle):
     """Samples in the order in which they are given."""
 
@@ -508,6 +535,7 @@ BAD_FILES = [
         "but not mass",
     ),
     (lambda plain: json.dumps(plain | {"inputs": ["<b>", None]}), "one number for each input"),
+    (lambda plain: json.dumps(plain | {"objective": {"kind": "PhaseTargets", "nodes": [0]}}), "needs nodes that move"),
     (lambda plain: json.dumps(plain | {"objective": {"kind": "Own", "nodes": [7]}}), "must be one of PhaseTargets"),
     (lambda plain: json.dumps(plain | {"network": plain["network"] | {"edges": [[0, 99]]}}), "pairs of different"),
 ]

@@ -1,8 +1,11 @@
-/** The bench: one network with its data, its nudge and its meter, and all that follows from them. Nothing is drawn here. */
+/**
+ * The bench: one network with its data, its nudge and its meter, and all that follows from them. Nothing is drawn here.
+ */
 
 import { normal, stream } from "lab/learning.js";
 import { askedPhases, costOf, objectiveOf } from "lab/objectives.js";
-import { Flow, System, adjoint, agreement, gradientBetween, nudged, pulling, raw, settle, stepsWithin } from "lab/physics.js";
+import { Flow, System, adjoint, agreement, gradientBetween } from "lab/physics.js";
+import { nudged, pulling, raw, settle, stepsWithin } from "lab/physics.js";
 
 /** Names under which gradients are shown, and how people call them. */
 export const KINDS = {
@@ -61,7 +64,8 @@ export class Bench {
 
   /** The class that the free state stands for, null where there are none. */
   get decision() {
-    return this.objective.decide && this.settled ? this.objective.decide(this.nodes.map((node) => this.free.phases[node])) : null;
+    return this.objective.decide && this.settled
+      ? this.objective.decide(this.nodes.map((node) => this.free.phases[node])) : null;
   }
 
   get settled() {
@@ -101,7 +105,8 @@ export class Bench {
 
   /** Let the meter read once more: other noise. */
   readAgain() {
-    const draw = () => Float64Array.from({ length: this.system.size }, (_, i) => (this.system.held[i] ? 0 : normal(this.random)));
+    const draw = () =>
+      Float64Array.from({ length: this.system.size }, (_, i) => (this.system.held[i] ? 0 : normal(this.random)));
     [this.noisePlus, this.noiseMinus] = [draw(), draw()];
   }
 
@@ -138,7 +143,8 @@ export class Bench {
     const total = new Float64Array(size);
     const random = stream(11);
     for (let draw = 0; draw < DRAWS; draw++) {
-      const [first, second] = [0, 1].map(() => phases.map((each, i) => each + (this.system.held[i] ? 0 : this.noise * normal(random))));
+      const read = () => phases.map((each, i) => each + (this.system.held[i] ? 0 : this.noise * normal(random)));
+      const [first, second] = [read(), read()];
       this.#shown(gradientBetween(this.system, first, second, 1)).forEach((each, k) => (total[k] += each ** 2 / DRAWS));
     }
     return total.map(Math.sqrt);
@@ -156,6 +162,7 @@ export class Bench {
   current() {
     const parameters = {};
     for (const [name, values] of Object.entries(this.system.parameters)) parameters[name] = Array.from(values);
-    return { ...this.scene, network: { ...this.network, parameters }, objective: this.settings, inputs: this.inputs.slice() };
+    const network = { ...this.network, parameters };
+    return { ...this.scene, network, objective: this.settings, inputs: this.inputs.slice() };
   }
 }

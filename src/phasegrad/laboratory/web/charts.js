@@ -14,7 +14,8 @@ function roundStep(span, parts) {
 
 function trimmed(value) {
   if (Math.abs(value) < 1e-12) return "0";
-  return (Math.abs(value) < 1e-3 ? value.toExponential(0) : Number(value.toPrecision(3)).toString()).replaceAll("-", "−");
+  const text = Math.abs(value) < 1e-3 ? value.toExponential(0) : Number(value.toPrecision(3)).toString();
+  return text.replaceAll("-", "−");
 }
 
 /** Pairs of bars, measured beside exact. view: {measured, exact, spread, names, colours} */
@@ -44,7 +45,8 @@ function pairsOfBars(context, { exact, measured, middle, up, slot, paint, spread
     bar(context, middle(k) + 0.5, wide, up(0), up(value), paint.exact);
     if (!measured) return;
     bar(context, middle(k) - 0.5 - wide, wide, up(0), up(measured[k]), paint.shift);
-    if (spread) whisker(context, middle(k) - 0.5 - wide / 2, up(measured[k] - spread[k]), up(measured[k] + spread[k]), paint.ink);
+    const ends = spread && [measured[k] - spread[k], measured[k] + spread[k]].map(up);
+    if (ends) whisker(context, middle(k) - 0.5 - wide / 2, ...ends, paint.ink);
   });
 }
 
@@ -126,7 +128,8 @@ export function drawErrors(surface, view) {
     context.globalAlpha = 1;
   }
   context.restore();
-  if (view.error > 0 && Number.isFinite(view.error)) dot(context, across(view.beta), Math.max(top, Math.min(height - bottom, up(view.error))), paint);
+  const inside = (y) => Math.max(top, Math.min(height - bottom, y));
+  if (view.error > 0 && Number.isFinite(view.error)) dot(context, across(view.beta), inside(up(view.error)), paint);
 }
 
 function frame(context, surface, { left, right, top, bottom, across, up, paint }) {
@@ -199,7 +202,8 @@ export function drawHistory(surface, view) {
   }
   context.textBaseline = "alphabetic";
   context.textAlign = "center";
-  context.fillText(`epoch ${history.length - 1} of ${view.epochs}: ${Math.round(100 * history.at(-1).test)} % right`, (left + width - right) / 2, height - 4);
+  const course = `epoch ${history.length - 1} of ${view.epochs}: ${Math.round(100 * history.at(-1).test)} % right`;
+  context.fillText(course, (left + width - right) / 2, height - 4);
   context.lineWidth = 2;
   context.strokeStyle = paint.shift;
   path(context, history.map((each, k) => [k, each.loss / most]), across, up);
@@ -207,7 +211,9 @@ export function drawHistory(surface, view) {
   path(context, history.map((each, k) => [k, each.test]), across, up);
 }
 
-/** Decisions over the square of inputs, samples on top. view: {map, cells, reach, samples, labels, here, colours, names} */
+/**
+ * Decisions over the square of inputs, samples on top. view: {map, cells, reach, samples, labels, here, colours, names}
+ */
 export function drawMap(surface, view) {
   const context = surface.cleared();
   const side = Math.min(surface.width, surface.height);
@@ -251,7 +257,8 @@ export function drawFan(surface, view) {
   const { width, height } = surface;
   const { colours: paint } = view;
   const open = view.reach >= Math.PI ? Math.PI : 0.72;
-  const radius = open === Math.PI ? Math.min(width, height) / 2 - 22 : Math.min(width / 2 / Math.sin(open) - 18, 2 * (height - 60));
+  const radius = open === Math.PI ? Math.min(width, height) / 2 - 22
+    : Math.min(width / 2 / Math.sin(open) - 18, 2 * (height - 60));
   const centre = [width / 2, open === Math.PI ? height / 2 : 30 + radius];
   const turn = (phase) => (Math.max(-view.reach, Math.min(view.reach, phase)) / view.reach) * open;
   const point = (phase, size) => [centre[0] + size * Math.sin(turn(phase)), centre[1] - size * Math.cos(turn(phase))];

@@ -1,4 +1,6 @@
-/** The classroom: a network that learns a task before one's eyes, with its loss, its decisions and its output phases. */
+/**
+ * The classroom: a network that learns a task before one's eyes, with its loss, its decisions and its output phases.
+ */
 
 import { drawFan, drawHistory, drawMap } from "lab/charts.js";
 import { choice, percent, words } from "lab/controls.js";
@@ -30,11 +32,12 @@ export class Classroom {
     const task = this.tasks[this.chosen.task];
     this.chosen.start = this.chosen.start in task.starts ? this.chosen.start : Object.keys(task.starts)[0];
     this.chosen.recipe = this.chosen.recipe in task.recipes ? this.chosen.recipe : Object.keys(task.recipes)[0];
-    const changed = (name) => (value) => this.begin({ [name]: value });
+    const chosen = (id, label, options) =>
+      choice({ id, label, options, value: this.chosen[id], change: (value) => this.begin({ [id]: value }) });
     this.parts.choices.replaceChildren(
-      choice({ id: "task", label: "Learn", options: names(this.tasks), value: this.chosen.task, change: changed("task") }),
-      choice({ id: "start", label: "Start", options: Object.fromEntries(Object.keys(task.starts).map((key) => [key, key])), value: this.chosen.start, change: changed("start") }),
-      choice({ id: "recipe", label: "Decision", options: names(task.recipes), value: this.chosen.recipe, change: changed("recipe") }),
+      chosen("task", "Learn", names(this.tasks)),
+      chosen("start", "Start", Object.fromEntries(Object.keys(task.starts).map((key) => [key, key]))),
+      chosen("recipe", "Decision", names(task.recipes)),
     );
   }
 
@@ -116,7 +119,8 @@ export class Classroom {
   /** Put what was learned on the bench and draw it. */
   #show(withMap) {
     const { bench, stage } = this.lab;
-    for (const [name, values] of Object.entries(this.learner.system.parameters)) bench.system.parameters[name].set(values);
+    const { parameters } = this.learner.system;
+    for (const [name, values] of Object.entries(parameters)) bench.system.parameters[name].set(values);
     bench.release();
     bench.refresh();
     stage.picture.renew();
@@ -145,11 +149,15 @@ export class Classroom {
     if (this.map === null) this.#findMap();
     const samples = this.learner ? this.learner.train : { x: [], labels: [] };
     if (this.maps && this.map) {
-      drawMap(this.surfaces.map, { map: this.map, cells: CELLS, reach: REACH, samples: samples.x, labels: samples.labels, here: bench.inputs, colours });
+      const { x, labels } = samples;
+      const view = { map: this.map, cells: CELLS, reach: REACH, samples: x, labels, here: bench.inputs, colours };
+      drawMap(this.surfaces.map, view);
     } else this.surfaces.map.cleared();
     this.#drawFan(samples);
     this.parts.history.parentElement.hidden = !this.learner;
-    if (this.learner) drawHistory(this.surfaces.history, { history: this.learner.history, epochs: this.learner.recipe.epochs, colours });
+    if (!this.learner) return;
+    const { history, recipe } = this.learner;
+    drawHistory(this.surfaces.history, { history, epochs: recipe.epochs, colours });
   }
 
   #drawFan(samples) {
@@ -173,7 +181,8 @@ export class Classroom {
     const text = `Epoch ${learner.epochs}: cost ${words(now.loss)}, test accuracy ${percent(now.test)}.`;
     const side = now.difference > 0 ? "output 1 is ahead" : "output 2 is ahead";
     const kind = now.test > 0.5 ? "a classifier" : "an inverted classifier";
-    say(learner.recipe.objective.kind === "PaperPair" ? `${text} d = ${words(now.difference, 2)}: ${side}, ${kind}.` : text);
+    say(learner.recipe.objective.kind === "PaperPair" ? `${text} d = ${words(now.difference, 2)}: ${side}, ${kind}.`
+      : text);
   }
 
   /** A press on the map moves the input there. */

@@ -4,7 +4,8 @@
 export function words(value, digits = 3) {
   if (value === 0) return "0";
   const size = Math.abs(value);
-  const text = size < 1e-4 || size >= 1e5 ? value.toExponential(Math.max(0, digits - 2)) : Number(value.toPrecision(digits)).toString();
+  const text = size < 1e-4 || size >= 1e5 ? value.toExponential(Math.max(0, digits - 2))
+    : Number(value.toPrecision(digits)).toString();
   return text.replaceAll("-", "−");
 }
 
@@ -46,20 +47,24 @@ export function slider({ id, label, least, most, step, value, show = (each) => w
 
 /** A choice among named options. */
 export function choice({ id, label, options, value, change }) {
-  const select = element("select", { id }, ...Object.entries(options).map(([key, text]) => element("option", { value: key }, text)));
+  const select = element("select", { id },
+    ...Object.entries(options).map(([key, text]) => element("option", { value: key }, text)));
   select.value = value;
   select.addEventListener("change", () => change(select.value));
-  return Object.assign(element("div", { className: "choice" }, element("label", { htmlFor: id }, label), select), { select });
+  return Object.assign(element("div", { className: "choice" }, element("label", { htmlFor: id }, label), select),
+    { select });
 }
 
 /** Radio buttons in a group that says what they are for. */
 export function radios({ name, label, options, value, change }) {
   const group = element("fieldset", { className: "radios" }, element("legend", {}, label));
   for (const [key, text] of Object.entries(options)) {
-    const input = element("input", { type: "radio", name, value: key, id: `${name}-${key}`, checked: key === String(value) });
+    const input = element("input",
+      { type: "radio", name, value: key, id: `${name}-${key}`, checked: key === String(value) });
     input.addEventListener("change", () => change(key));
     group.append(element("label", {}, input, element("span", {}, text)));
   }
-  const put = (key) => group.querySelectorAll("input").forEach((input) => (input.checked = input.value === String(key)));
+  const put = (key) =>
+    group.querySelectorAll("input").forEach((input) => (input.checked = input.value === String(key)));
   return Object.assign(group, { put });
 }

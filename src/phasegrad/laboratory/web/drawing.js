@@ -57,10 +57,13 @@ export class NetworkPicture {
     let nearest = Infinity;
     const { places } = this;
     for (let i = 0; i < places.length; i++) {
-      for (let j = 0; j < i; j++) nearest = Math.min(nearest, Math.hypot(places[i][0] - places[j][0], places[i][1] - places[j][1]));
+      for (let j = 0; j < i; j++) {
+        nearest = Math.min(nearest, Math.hypot(places[i][0] - places[j][0], places[i][1] - places[j][1]));
+      }
     }
     const typical = Math.sqrt((room[0] * room[1]) / places.length);
-    this.radius = Math.max(3, Math.min(width < 520 ? 21 : 27, Math.max(0.4 * nearest, Math.min(0.2 * typical, 0.7 * nearest))));
+    this.radius = Math.max(3,
+      Math.min(width < 520 ? 21 : 27, Math.max(0.4 * nearest, Math.min(0.2 * typical, 0.7 * nearest))));
   }
 
   draw(view) {
@@ -214,7 +217,8 @@ export class NetworkPicture {
     const { radius, places } = this;
     context.font = `${Math.max(10, Math.min(13, radius * 0.5))}px system-ui, sans-serif`;
     context.textBaseline = "middle";
-    const side = new Map([...view.network.inputs.map((node) => [node, -1]), ...view.network.outputs.map((node) => [node, 1])]);
+    const side = new Map(
+      [...view.network.inputs.map((node) => [node, -1]), ...view.network.outputs.map((node) => [node, 1])]);
     places.forEach(([x, y], i) => {
       const where = places.length > 60 ? 0 : (side.get(i) ?? 0);
       context.fillStyle = view.colours.soft;

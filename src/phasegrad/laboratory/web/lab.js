@@ -11,6 +11,7 @@ import { Stage } from "lab/stage.js";
 import { Tour } from "lab/tour.js";
 
 const byId = (id) => document.getElementById(id);
+const parts = (ids) => Object.fromEntries(ids.map((id) => [id, byId(id)]));
 const STATE = "#s=";
 const TOUR = "#tour=";
 const TABS = ["gradient", "learning"];
@@ -25,12 +26,15 @@ export class Lab {
     this.bench = new Bench(data.scene ?? data.paper);
     this.#name();
     this.stage = new Stage(this, byId("network"), byId("status"), byId("note"));
-    this.readout = new Readout(this, { bars: byId("bars"), errors: byId("errors"), block: byId("error-block"), result: byId("result"), table: byId("numbers") });
+    this.readout = new Readout(this, {
+      ...parts(["bars", "errors", "result"]), block: byId("error-block"), table: byId("numbers"),
+    });
     const classroom = ["choices", "learn", "step", "reset", "map", "fan", "history"];
     this.classroom = new Classroom(this, data.tasks, {
-      ...Object.fromEntries(classroom.map((id) => [id, byId(id)])), result: byId("learned"), panel: byId("panel-learning"),
+      ...parts(classroom), result: byId("learned"), panel: byId("panel-learning"),
     });
-    this.panel = new Panel(this, { nudge: byId("controls-nudge"), data: byId("controls-data"), one: byId("controls-one") });
+    this.panel = new Panel(this,
+      { nudge: byId("controls-nudge"), data: byId("controls-data"), one: byId("controls-one") });
     this.tour = new Tour(this, byId("tour"), byId("open-tour"));
     this.#listen();
     this.#loaded();
@@ -147,7 +151,8 @@ export class Lab {
     byId("share").addEventListener("click", () => this.share());
     byId("open").addEventListener("click", () => byId("file").click());
     byId("file").addEventListener("change", () => this.#open(byId("file")));
-    for (const query of [this.motion, window.matchMedia("(prefers-color-scheme: dark)")]) query.addEventListener("change", () => this.resized());
+    const dark = window.matchMedia("(prefers-color-scheme: dark)");
+    for (const query of [this.motion, dark]) query.addEventListener("change", () => this.resized());
     new ResizeObserver(() => this.resized()).observe(byId("bench"));
     window.addEventListener("hashchange", () => this.#fromAddress());
   }
@@ -204,12 +209,14 @@ export class Lab {
     }
     if (!location.hash.startsWith(STATE)) return false;
     try {
-      const { scene, selectedNode, selectedEdge, nudged, target, ...settings } = await unpacked(location.hash.slice(STATE.length));
+      const held = await unpacked(location.hash.slice(STATE.length));
+      const { scene, selectedNode, selectedEdge, nudged, target, ...settings } = held;
       this.put(checked(scene));
       this.#adopt(settings);
       if (usableTarget(this.bench, target)) this.bench.target = target;
       this.bench.nudged = Boolean(nudged);
-      if (selectedNode in this.names && selectedEdge in this.edgeNames) Object.assign(this.stage, { selectedNode, selectedEdge });
+      const known = selectedNode in this.names && selectedEdge in this.edgeNames;
+      if (known) Object.assign(this.stage, { selectedNode, selectedEdge });
       this.stage.picture.renew();
       this.change(() => {});
     } catch (error) {
@@ -250,5 +257,8 @@ pageData().then(
     globalThis.lab = new Lab(data);
     return globalThis.lab.begin();
   },
-  () => (byId("message").textContent = "There is no scene.json beside this page. Write the page with phasegrad lab --out lab.html."),
+  () => {
+    byId("message").textContent =
+      "There is no scene.json beside this page. Write the page with phasegrad lab --out lab.html.";
+  },
 );

@@ -3,13 +3,13 @@
 const MOST_COLUMNS = 6;
 const MOST_ON_CIRCLE = 26;
 
-/** Positions in the unit square, and the distance between the two nearest. */
+/** Positions in the unit square. */
 export function arranged(network) {
   const levels = levelsOf(network);
   let points;
   if (levels) points = inColumns(levels, network.size);
   else points = network.size <= MOST_ON_CIRCLE ? onCircle(network.size) : bySprings(network);
-  return { points, nearest: nearest(points) };
+  return { points };
 }
 
 /** Distances from the inputs, the outputs last; null where that says nothing. */
@@ -85,7 +85,8 @@ function bySprings({ size, edges }) {
   const rounds = Math.max(40, Math.min(150, Math.floor(4e6 / (size * size))));
   for (let round = 0; round < rounds; round++) {
     const moves = points.map(() => [0, 0]);
-    for (let i = 0; i < size; i++) for (let j = 0; j < i; j++) push(points, moves, i, j, (apart) => (ideal / apart) ** 2);
+    const away = (apart) => (ideal / apart) ** 2;
+    for (let i = 0; i < size; i++) for (let j = 0; j < i; j++) push(points, moves, i, j, away);
     for (const [i, j] of edges) push(points, moves, i, j, (apart) => -apart / ideal);
     const reach = 0.1 * (1 - round / rounds) + 0.002;
     points.forEach((point, k) => {
@@ -113,13 +114,6 @@ function fitted(points) {
     const values = points.map((point) => point[axis]);
     return [Math.min(...values), Math.max(...values)];
   });
-  return points.map((point) => point.map((each, axis) => (each - bounds[axis][0]) / (bounds[axis][1] - bounds[axis][0] || 1)));
-}
-
-function nearest(points) {
-  let least = 1;
-  for (let i = 0; i < points.length; i++) {
-    for (let j = 0; j < i; j++) least = Math.min(least, Math.hypot(points[i][0] - points[j][0], points[i][1] - points[j][1]));
-  }
-  return least;
+  return points.map(
+    (point) => point.map((each, axis) => (each - bounds[axis][0]) / (bounds[axis][1] - bounds[axis][0] || 1)));
 }

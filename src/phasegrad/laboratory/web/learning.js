@@ -116,7 +116,8 @@ export class Learner {
     const [seen, unseen] = [this.phases(this.train), this.phases(this.test)];
     const { labels } = this.train;
     const settled = seen.filter((theta) => theta !== null);
-    const loss = seen.reduce((total, theta, k) => total + (theta ? this.costs[labels[k]].cost(theta) : 0), 0) / settled.length;
+    const cost = (total, theta, k) => total + (theta ? this.costs[labels[k]].cost(theta) : 0);
+    const loss = seen.reduce(cost, 0) / settled.length;
     const difference = settled.reduce((total, theta) => total + theta[0] - theta[1], 0) / settled.length;
     this.seen = seen;
     return { loss, train: this.#accuracy(seen, labels), test: this.#accuracy(unseen, this.test.labels), difference };

@@ -1,6 +1,7 @@
 /** Objectives: a cost of the output phases with its force and Hessian, and the decision that belongs to it. */
 
-const identity = (count, scale = 1) => Float64Array.from({ length: count * count }, (_, k) => (k % (count + 1) === 0 ? scale : 0));
+const identity = (count, scale = 1) =>
+  Float64Array.from({ length: count * count }, (_, k) => (k % (count + 1) === 0 ? scale : 0));
 const largest = (values) => values.reduce((best, each, k) => (each > values[best] ? k : best), 0);
 const sum = (values) => values.reduce((total, each) => total + each, 0);
 
@@ -100,6 +101,7 @@ export function costOf(objective, target, count) {
 /** The phases that a target asks of the outputs, null where it asks for none in particular. */
 export function askedPhases(settings, objective, target, count) {
   if (objective.table === null) return target;
-  if (settings.kind === "CosineCrossEntropy") return Array.from({ length: count }, (_, k) => (k === target ? 0 : Math.PI));
+  if (settings.kind === "CosineCrossEntropy") return Array.from({ length: count },
+    (_, k) => (k === target ? 0 : Math.PI));
   return objective.table(count)[target];
 }

@@ -29,16 +29,19 @@ export class Panel {
     const { bench, lab } = this;
     const kinds = Object.entries(KINDS).filter(([name]) => name.split(" ")[0] in bench.system.parameters);
     this.beta = slider({
-      id: "beta", label: "Nudge β", least: -4, most: 1, step: 0.05, value: Math.log10(bench.beta), show: (each) => words(10 ** each, 2),
+      id: "beta", label: "Nudge β", least: -4, most: 1, step: 0.05, value: Math.log10(bench.beta),
+      show: (each) => words(10 ** each, 2),
       change: (each) => lab.change(() => (bench.beta = 10 ** each)),
     });
     this.noise = slider({
-      id: "noise", label: "Noise of the phase meter", least: NO_NOISE, most: 0, step: 0.1, value: bench.noise ? Math.log10(bench.noise) : NO_NOISE,
+      id: "noise", label: "Noise of the phase meter", least: NO_NOISE, most: 0, step: 0.1,
+      value: bench.noise ? Math.log10(bench.noise) : NO_NOISE,
       show: (each) => (each <= NO_NOISE ? "none" : `${words(10 ** each, 2)} rad`),
       change: (each) => lab.change(() => (bench.noise = each <= NO_NOISE ? 0 : 10 ** each)),
     });
     this.scheme = radios({
-      name: "scheme", label: "Nudge", options: { one: "one-sided, +β", centred: "centred, ±β" }, value: bench.centred ? "centred" : "one",
+      name: "scheme", label: "Nudge", options: { one: "one-sided, +β", centred: "centred, ±β" },
+      value: bench.centred ? "centred" : "one",
       change: (key) => lab.change(() => (bench.centred = key === "centred")),
     });
     this.kind = choice({
@@ -54,11 +57,13 @@ export class Panel {
     const { features } = bench.scene;
     const names = bench.inputs.map((_, k) => features?.[k] ?? `Input ${k + 1}`);
     this.inputs = this.#several("input", "Input", names, (k) => ({
-      least: -2, most: 2, step: 0.01, value: bench.inputs[k], change: (each) => lab.change(() => (bench.inputs[k] = each)),
+      least: -2, most: 2, step: 0.01, value: bench.inputs[k],
+      change: (each) => lab.change(() => (bench.inputs[k] = each)),
     }), () => bench.inputs, parts);
     if (bench.classes) {
       this.target = choice({
-        id: "target", label: "Nudge toward class", options: Object.fromEntries(bench.classes.map((name, k) => [k, name])), value: bench.target,
+        id: "target", label: "Nudge toward class",
+        options: Object.fromEntries(bench.classes.map((name, k) => [k, name])), value: bench.target,
         change: (key) => lab.change(() => (bench.target = Number(key))),
       });
       parts.push(this.target);
@@ -82,7 +87,8 @@ export class Panel {
       return () => sliders.forEach((each, k) => each.put(values()[k]));
     }
     let chosen = 0;
-    const one = slider({ id: `${id}-value`, label: "Value", ...settings(0), change: (each) => settings(chosen).change(each) });
+    const one = slider(
+      { id: `${id}-value`, label: "Value", ...settings(0), change: (each) => settings(chosen).change(each) });
     const which = choice({
       id: `${id}-which`, label, options: Object.fromEntries(names.map((name, k) => [k, name])), value: 0,
       change: (key) => {
@@ -97,16 +103,22 @@ export class Panel {
   #buildOne() {
     const { bench, lab } = this;
     const { network } = bench;
-    const nodes = Object.fromEntries([...Array(network.size).keys()].map((node) => [node, `${lab.names[node]}${roleOf(network, node)}`]));
+    const nodes = Object.fromEntries(
+      [...Array(network.size).keys()].map((node) => [node, `${lab.names[node]}${roleOf(network, node)}`]));
     const edges = Object.fromEntries(network.edges.map((_, e) => [e, lab.namesOf("coupling")[e]]));
-    this.node = choice({ id: "node", label: "Oscillator", options: nodes, value: 0, change: (key) => lab.stage.select({ node: Number(key) }) });
+    this.node = choice(
+      { id: "node", label: "Oscillator", options: nodes, value: 0,
+      change: (key) => lab.stage.select({ node: Number(key) }) });
     this.omega = slider({
       id: "omega", label: "Frequency ω", least: -OMEGA_MOST, most: OMEGA_MOST, step: 0.01, value: 0,
       change: (each) => this.turn({ node: lab.stage.selectedNode }, each),
     });
-    this.edge = choice({ id: "edge", label: "Coupling", options: edges, value: 0, change: (key) => lab.stage.select({ edge: Number(key) }) });
+    this.edge = choice(
+      { id: "edge", label: "Coupling", options: edges, value: 0,
+      change: (key) => lab.stage.select({ edge: Number(key) }) });
     this.coupling = slider({
-      id: "coupling", label: "Strength K", least: network.signed ? -COUPLING_MOST : 0.01, most: COUPLING_MOST, step: 0.01, value: 1,
+      id: "coupling", label: "Strength K", least: network.signed ? -COUPLING_MOST : 0.01, most: COUPLING_MOST,
+      step: 0.01, value: 1,
       change: (each) => this.turn({ edge: lab.stage.selectedEdge }, each),
     });
     this.places.one.replaceChildren(this.node, this.omega, this.edge, this.coupling);
@@ -126,7 +138,8 @@ export class Panel {
     const input = bench.network.inputs.indexOf(node);
     if (edge !== null) {
       const least = bench.network.signed ? -COUPLING_MOST : 0.01;
-      lab.change(() => (bench.system.parameters.coupling[edge] = Math.max(least, Math.min(COUPLING_MOST, value))), { renew: true });
+      lab.change(() => (bench.system.parameters.coupling[edge] = Math.max(least, Math.min(COUPLING_MOST, value))),
+        { renew: true });
     } else if (input >= 0) lab.change(() => (bench.inputs[input] = value / bench.network.input_scale));
     else lab.change(() => (bench.system.parameters.omega[node] = Math.max(-OMEGA_MOST, Math.min(OMEGA_MOST, value))));
   }

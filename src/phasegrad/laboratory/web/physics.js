@@ -176,7 +176,9 @@ export class System {
       reach[this.first[e]] += Math.abs(each) * this.interaction.bound;
       reach[this.second[e]] += Math.abs(each) * this.interaction.bound;
     });
-    for (const [strength, , odd] of this.#fieldValues()) strength.forEach((h, i) => (reach[i] += Math.abs(h) * odd.bound));
+    for (const [strength, , odd] of this.#fieldValues()) {
+      strength.forEach((h, i) => (reach[i] += Math.abs(h) * odd.bound));
+    }
     return reach;
   }
 
@@ -205,7 +207,8 @@ export class System {
       (angle, e) => (response[first[e]] - response[second[e]]) * this.interaction.value(angle),
       phases,
     );
-    const ofField = (strength, angle, odd, i) => [response[i] * odd.value(angle), response[i] * strength * odd.slope(angle)];
+    const ofField = (strength, angle, odd, i) =>
+      [response[i] * odd.value(angle), response[i] * strength * odd.slope(angle)];
     this.#perField(ofField, phases, slopes);
     return slopes;
   }
@@ -302,7 +305,8 @@ export function settle(system, start, pull = null, { follow = false } = {}) {
 /** The residual aimed at, and the one that counts as converged. */
 function tolerances(scale) {
   const rounding = 16 * EPS * scale;
-  return { goal: Math.max(1e-14 * Math.min(1, scale), rounding), enough: Math.max(1e-11 * Math.min(1, scale), 64 * rounding) };
+  const unit = Math.min(1, scale);
+  return { goal: Math.max(1e-14 * unit, rounding), enough: Math.max(1e-11 * unit, 64 * rounding) };
 }
 
 function measured(system, phases, pull, force) {
@@ -431,7 +435,9 @@ export function adjoint(system, phases, cost, nodes) {
 export function gradientBetween(system, plus, minus, width) {
   const [first, second] = [system.energySlopes(plus), system.energySlopes(minus)];
   const gradient = {};
-  for (const name of Object.keys(first)) gradient[name] = first[name].map((each, k) => (each - second[name][k]) / width);
+  for (const name of Object.keys(first)) {
+    gradient[name] = first[name].map((each, k) => (each - second[name][k]) / width);
+  }
   return gradient;
 }
 

@@ -57,12 +57,17 @@ export class Readout {
   }
 
   report() {
+    this.result.textContent = this.#words();
+  }
+
+  #words() {
     const { bench } = this;
+    if (!bench.settled) return "No equilibrium, no gradient.";
+    if (!bench.nudged) return "Blue: the exact gradient. Nudge the outputs and the orange bars grow.";
     const found = bench.agreement;
-    if (!bench.settled) this.result.textContent = "No equilibrium, no gradient.";
-    else if (!bench.nudged) this.result.textContent = "Blue: the exact gradient. Nudge the outputs and the orange bars grow.";
-    else if (!found) this.result.textContent = "There is no nudged state to read.";
-    else this.result.textContent = `Cosine with the exact gradient ${found.cosine.toFixed(found.cosine > 0.999 ? 6 : 3).replace("-", "−")}, error ${percent(found.error)}.`;
+    if (!found) return "There is no nudged state to read.";
+    const cosine = found.cosine.toFixed(found.cosine > 0.999 ? 6 : 3).replace("-", "−");
+    return `Cosine with the exact gradient ${cosine}, error ${percent(found.error)}.`;
   }
 
   /** Where the meter is noisy it goes on reading. */
@@ -78,14 +83,15 @@ export class Readout {
     }, FLICKER);
   }
 
-  /** Find the errors of both schemes over all strengths, one strength at a time, so that nothing waits for them. */
+  /** Find the errors of both schemes over all strengths, a few at a time, so that nothing waits for them. */
   #findCurves() {
     clearTimeout(this.job);
     const { bench, lab } = this;
     this.curves = { oneSided: [], centred: [] };
     this.block.hidden = bench.network.size > MOST_FOR_CURVES;
     if (!bench.settled || this.block.hidden) return;
-    const left = STRENGTHS.filter((_, k) => bench.network.size < 60 || k % 2 === 0);
+    const strengths = STRENGTHS.filter((_, k) => bench.network.size < 60 || k % 2 === 0);
+    const left = strengths.flatMap((beta) => [["oneSided", beta], ["centred", beta]]);
     const work = () => {
       if (lab.stage.busy) {
         this.job = setTimeout(work, 100);
@@ -93,11 +99,9 @@ export class Readout {
       }
       const until = performance.now() + 8;
       while (left.length && performance.now() < until) {
-        const beta = left.shift();
-        for (const [name, centred] of [["oneSided", false], ["centred", true]]) {
-          const error = bench.bias(beta, centred);
-          if (error !== null) this.curves[name].push([beta, error]);
-        }
+        const [name, beta] = left.shift();
+        const error = bench.bias(beta, name === "centred");
+        if (error !== null) this.curves[name].push([beta, error]);
       }
       if (left.length) this.job = setTimeout(work, 4);
       this.#drawErrors();
@@ -119,7 +123,8 @@ export class Readout {
       noise = { oneSided: length, centred: length / 2 };
     }
     const error = bench.nudged && bench.agreement ? bench.agreement.error : 0;
-    drawErrors(this.errors, { curves: this.curves, noise, beta: bench.beta, centred: bench.centred, error, colours: lab.colours });
+    drawErrors(this.errors,
+      { curves: this.curves, noise, beta: bench.beta, centred: bench.centred, error, colours: lab.colours });
   }
 
   /** The numbers behind the bars, for those who want to read them. */

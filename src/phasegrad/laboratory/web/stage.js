@@ -45,9 +45,15 @@ export class Stage {
     const { states } = bench;
     this.phases = states?.stable ? states.plus.phases : bench.free.phases;
     this.magnified = states?.stable ? magnification(bench.free.phases, this.phases) : 0;
-    this.note.textContent = this.magnified > 1 ? `Orange wedges: phase shifts, drawn ${words(this.magnified)} times larger.` : "";
+    this.#explain();
     this.draw();
     if (!bench.settled) this.#drift();
+  }
+
+  /** Say how much larger than they are shifts are drawn. */
+  #explain() {
+    const larger = `Orange wedges: phase shifts, drawn ${words(this.magnified)} times larger.`;
+    this.note.textContent = this.magnified > 1 ? larger : "";
   }
 
   draw() {
@@ -56,7 +62,8 @@ export class Stage {
     this.picture.draw({
       network, parameters: bench.system.parameters, layout: this.layout, phases: this.phases,
       free: bench.nudged ? bench.free.phases : null, magnified: bench.nudged ? this.magnified : 0,
-      nodes: bench.nodes, asked: bench.asked, selectedNode: this.marked ? this.selectedNode : null, selectedEdge: this.marked ? this.selectedEdge : null,
+      nodes: bench.nodes, asked: bench.asked,
+      selectedNode: this.marked ? this.selectedNode : null, selectedEdge: this.marked ? this.selectedEdge : null,
       colours: lab.colours, look: lab.look, names: lab.names, notes: this.#notes(), layered: network.inputs.length > 0,
     });
   }
@@ -65,7 +72,8 @@ export class Stage {
     const { bench } = this;
     const notes = {};
     if (this.canvas.clientWidth < 520) return notes;
-    bench.network.inputs.forEach((node, k) => (notes[node] = [bench.scene.features?.[k] ?? `input ${k + 1}`, words(bench.inputs[k], 2)]));
+    bench.network.inputs.forEach(
+      (node, k) => (notes[node] = [bench.scene.features?.[k] ?? `input ${k + 1}`, words(bench.inputs[k], 2)]));
     bench.network.outputs.forEach((node, k) => {
       const name = bench.classes?.[k] ?? `output ${k + 1}`;
       notes[node] = [bench.decision === k ? `${name} ✓` : name, `θ ${words(this.phases[node], 2)}`];
@@ -80,15 +88,20 @@ export class Stage {
 
   /** Say in words how things stand. */
   report() {
+    this.status.textContent = this.#words();
+  }
+
+  #words() {
     const { bench } = this;
+    const strength = words(bench.beta);
+    if (bench.nudged && bench.states?.stable) {
+      return `Nudged by β = ${strength}${bench.centred ? " and −β" : ""}: settled again.`;
+    }
+    if (bench.nudged) return `The nudge β = ${strength} is too strong: it leaves no stable state. Weaken it.`;
+    if (bench.settled) return `Settled and stable. Residual force ${words(bench.free.residual, 2)}.`;
     const blocking = bench.system.blocking();
-    let text;
-    if (bench.nudged && bench.states?.stable) text = `Nudged by β = ${words(bench.beta)}${bench.centred ? " and −β" : ""}: settled again.`;
-    else if (bench.nudged) text = `The nudge β = ${words(bench.beta)} is too strong: no stable state is left on this branch. Weaken it.`;
-    else if (bench.settled) text = `Settled and stable. Residual force ${words(bench.free.residual, 2)}.`;
-    else if (blocking >= 0) text = `Cannot lock: oscillator ${this.lab.names[blocking]} is too fast for its couplings.`;
-    else text = "No stable state: the oscillators keep turning. Lower a frequency or strengthen a coupling.";
-    this.status.textContent = text;
+    if (blocking >= 0) return `Cannot lock: oscillator ${this.lab.names[blocking]} is too fast for its couplings.`;
+    return "No stable state: the oscillators keep turning. Lower a frequency or strengthen a coupling.";
   }
 
   /** Throw all phases and let them settle. */
@@ -123,7 +136,7 @@ export class Stage {
     }
     const { states } = bench;
     this.magnified = magnification(bench.free.phases, states.plus.phases);
-    this.note.textContent = this.magnified > 1 ? `Orange wedges: phase shifts, drawn ${words(this.magnified)} times larger.` : "";
+    this.#explain();
     const flows = [new Flow(bench.system, bench.free.phases, bench.pull())];
     if (bench.centred) flows.push(new Flow(bench.system, bench.free.phases, bench.pull(-1)));
     this.#play(flows, DURATION.nudge, states.plus.phases, () => {
@@ -189,7 +202,8 @@ export class Stage {
     });
     canvas.addEventListener("pointermove", (event) => {
       if (!drag) {
-        const found = this.bench.network.edges.length < 2000 && this.picture.under(event.offsetX, event.offsetY, this.bench.network.edges);
+        const found = this.bench.network.edges.length < 2000
+          && this.picture.under(event.offsetX, event.offsetY, this.bench.network.edges);
         canvas.style.cursor = found ? "ew-resize" : "";
       } else if (Math.abs(event.clientX - drag.x) > 2) {
         this.lab.panel.turn(drag.found, drag.value + (event.clientX - drag.x) / PIXELS);

@@ -1,4 +1,6 @@
-/** The tour: six steps through the paper's idea, and why half of its seeds fail. Each step sets the lab up by itself. */
+/**
+ * The tour: six steps through the paper's idea, and why half of its seeds fail. Each step sets the lab up by itself.
+ */
 
 import { element } from "lab/controls.js";
 
@@ -40,7 +42,8 @@ export const STEPS = [
     enter: (lab) => calm(lab, { beta: 0.02 }),
     actions: [
       ["Nudge", (lab) => lab.stage.nudge()],
-      ["By couplings", (lab) => lab.change(() => (lab.bench.kind = lab.bench.kind === "coupling" ? "omega" : "coupling"))],
+      ["By couplings",
+        (lab) => lab.change(() => (lab.bench.kind = lab.bench.kind === "coupling" ? "omega" : "coupling"))],
     ],
   },
   {
@@ -52,8 +55,10 @@ export const STEPS = [
     },
     actions: [
       ["Strong nudge", (lab) => lab.change(() => Object.assign(lab.bench, { beta: 2, noise: 0, centred: false }))],
-      ["Noisy meter", (lab) => lab.change(() => Object.assign(lab.bench, { beta: 0.02, noise: 0.0005, centred: false }))],
-      ["Centred and strong", (lab) => lab.change(() => Object.assign(lab.bench, { beta: 0.6, noise: 0.0005, centred: true }))],
+      ["Noisy meter",
+        (lab) => lab.change(() => Object.assign(lab.bench, { beta: 0.02, noise: 0.0005, centred: false }))],
+      ["Centred and strong",
+        (lab) => lab.change(() => Object.assign(lab.bench, { beta: 0.6, noise: 0.0005, centred: true }))],
     ],
   },
   {
@@ -88,9 +93,11 @@ export class Tour {
   constructor(lab, root, opener) {
     Object.assign(this, { lab, root, opener, step: 0 });
     const part = (name) => root.querySelector(`[data-tour=${name}]`);
-    this.parts = Object.fromEntries(["count", "title", "text", "actions", "back", "next", "close", "dots"].map((name) => [name, part(name)]));
+    this.parts = Object.fromEntries(
+      ["count", "title", "text", "actions", "back", "next", "close", "dots"].map((name) => [name, part(name)]));
     this.parts.back.addEventListener("click", () => this.open(this.step - 1));
-    this.parts.next.addEventListener("click", () => (this.step + 1 < STEPS.length ? this.open(this.step + 1) : this.close()));
+    this.parts.next.addEventListener("click",
+      () => (this.step + 1 < STEPS.length ? this.open(this.step + 1) : this.close()));
     this.parts.close.addEventListener("click", () => this.close());
     opener.addEventListener("click", () => this.open(this.step));
     this.parts.dots.replaceChildren(...STEPS.map((step, k) => {
@@ -118,7 +125,8 @@ export class Tour {
       button.addEventListener("click", () => run(lab));
       return button;
     }));
-    [...parts.dots.children].forEach((dot, k) => (k === this.step ? dot.setAttribute("aria-current", "step") : dot.removeAttribute("aria-current")));
+    [...parts.dots.children].forEach(
+      (dot, k) => (k === this.step ? dot.setAttribute("aria-current", "step") : dot.removeAttribute("aria-current")));
     step.enter(lab);
     if (focus) parts.title.focus();
   }
