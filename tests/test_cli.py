@@ -33,7 +33,10 @@ def interrupt_after(seconds: float, process: subprocess.Popen, number: int = sig
 
 @pytest.mark.parametrize(
     "words",
-    [(), *((name,) for name in ["reproduce", "studies", "verify", "draw", "train", "predict", "grid", "bench"])],
+    [
+        (),
+        *((name,) for name in ["reproduce", "studies", "verify", "draw", "train", "predict", "grid", "bench", "chip"]),
+    ],
 )
 def test_every_command_has_help_with_an_example(words, here):
     result = here(*words, "--help")
@@ -282,7 +285,10 @@ class TestTrain:
         [
             ("f1_hz\n850\n", "has no column 'f2_hz'. The model needs f1_hz, f2_hz; the file has f1_hz."),
             ("f1_hz,f2_hz\n850,high\n", "line 2: f2_hz is 'high', not a number"),
-            ("f1_hz,f2_hz\n\n850,nan\n", "samples.csv, line 3: f2_hz is 'nan', not a finite number"),
+            (
+                "f1_hz,f2_hz\n\n850,nan\n",
+                "samples.csv, line 3: f2_hz is 'nan', which stands for a missing value.",
+            ),
             ("f1_hz,f2_hz\n850,1300,7\n", "samples.csv, line 2: columns in this line 3, in the header 2."),
             ("f1_hz,f2_hz\n850\n", "samples.csv, line 2: columns in this line 1, in the header 2."),
             ("f1_hz,f2_hz,f1_hz\n850,1300,7\n", "samples.csv, line 1 names the column 'f1_hz' twice"),
