@@ -120,7 +120,7 @@ def _status(stops: Stops) -> int | str | None:
     """Run the command and return its exit status."""
     warnings.showwarning = _show_warning
     try:
-        app(standalone_mode=True)
+        app(standalone_mode=True, prog_name="phasegrad")
     except SystemExit as end:
         return end.code
     except Exception as error:

@@ -234,7 +234,7 @@ class _Words(_Column):
 def _feature(sheet: _Sheet, name: str) -> _Numbers | _Words:
     """Return a column to learn from: of numbers or of words, as its first value says."""
     first = sheet.first[sheet.header.index(name)].strip() if len(sheet.first) == len(sheet.header) else ""
-    if _is_number(first) or first.lower() in _MISSING:
+    if _is_number(first.replace(",", ".")) or first.lower() in _MISSING:  # a decimal comma is refused there, too
         return _Numbers(sheet, name)
     return _Words(sheet, name, _MOST_WORDS, f"Mend the column, or leave it out with --ignore {name!r:.80}.")
 
