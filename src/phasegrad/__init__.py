@@ -110,7 +110,8 @@ from phasegrad.training import (
     train,
 )
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what `__getattr__` imports when it is asked for
+    from phasegrad import torch as torch
     from phasegrad.estimators import OscillatorClassifier, OscillatorRegressor
 
 __version__ = "not installed"  # a tree of sources alone, on a path
@@ -221,14 +222,16 @@ def __dir__() -> list[str]:
     return [name for name in {*globals(), *__all__, *layer} if name not in ("Any", "TYPE_CHECKING")]
 
 
-def __getattr__(name: str) -> Any:
-    """Import the estimators, and scikit-learn with them, or `torch`, and PyTorch with it, when first asked for."""
-    if name in _ESTIMATORS:
-        from phasegrad import estimators
+if not TYPE_CHECKING:  # a type checker would take every name that there is not for one of these
 
-        return getattr(estimators, name)
-    if name == "torch":
-        import phasegrad.torch as layer
+    def __getattr__(name: str) -> Any:
+        """Import the estimators, and scikit-learn with them, or `torch`, and PyTorch with it, when first asked for."""
+        if name in _ESTIMATORS:
+            from phasegrad import estimators
 
-        return layer
-    raise AttributeError(f"module 'phasegrad' has no attribute {name!r}")
+            return getattr(estimators, name)
+        if name == "torch":
+            import phasegrad.torch as layer
+
+            return layer
+        raise AttributeError(f"module 'phasegrad' has no attribute {name!r}")
