@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,11 +12,14 @@ from pathlib import Path
 
 import psutil
 import pytest
+from typer.main import get_command
 
 import phasegrad as pg
+from phasegrad.cli import app
 from phasegrad.initial import STARTS
 from phasegrad.runs import load_task
 
+COMMANDS = get_command(app).commands
 ENVIRONMENT = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
 
 
@@ -31,21 +35,112 @@ def interrupt_after(seconds: float, process: subprocess.Popen, number: int = sig
     process.send_signal(number)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [(), *((name,) for name in ["reproduce", "studies", "verify", "draw", "train", "predict", "grid", "bench"])],
-)
-def test_every_command_has_help_with_an_example(words, here):
+@pytest.mark.parametrize("words", [(), *((name,) for name in COMMANDS)])
+def test_every_command_has_help_with_an_example_in_80_columns(words, here, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     result = here(*words, "--help")
     assert result.returncode == 0
     assert "Usage" in result.stdout
     assert not words or "Example: phasegrad" in result.stdout
-    assert "bool" not in result.stdout
-    assert "list[" not in result.stdout
+    for strange in ("bool", "list[", "<str>", "<=", "…"):
+        assert strange not in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+def test_commands_and_options_stand_in_groups(here):
+    every = here("--help").stdout
+    panels = ["Learn", "train", "Hardware and grids", "chip", "The paper", "reproduce"]
+    assert sorted(panels, key=every.index) == panels
+    panels = ["What to learn", "--target", "How", "--epochs", "Images", "--device", "Where results go", "--json"]
+    shown = here("train", "--help").stdout.partition("╰")[2]  # below the arguments
+    assert sorted(panels, key=shown.index) == panels
 
 
 def test_version():
     assert run("--version").stdout.startswith("phasegrad 0.")
+
+
+@pytest.mark.parametrize("line", [("--debug", "train", "music"), ("train", "--debug", "music")])
+def test_debug_shows_the_traceback_behind_a_sentence(line, here):
+    shown = here(*line)
+    assert shown.returncode == 2
+    assert "Traceback (most recent call last)" in shown.stderr
+    assert "in choice" in shown.stderr
+    plain = here("train", "music").stderr
+    assert "Traceback" not in plain
+    assert shown.stderr.endswith(plain)
+
+
+class TestCompletion:
+    """As a shell asks: the words so far in its own variables, the answer one word in a line."""
+
+    def test_a_script_for_a_shell_is_shown(self, here, monkeypatch):
+        monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
+        result = here("--show-completion", "bash")
+        assert result.returncode == 0, result.stderr
+        assert "complete -o default -F" in result.stdout
+        assert "_PHASEGRAD_COMPLETE" in result.stdout
+
+    @pytest.mark.parametrize(
+        ("typed", "expected"),
+        [
+            ("tr", {"train"}),
+            ("train vow", {"vowels"}),
+            ("train fl", {"flowers.csv"}),
+            ("train vowels --init out", {"outputs-positive", "outputs-negative"}),
+            ("train vowels --decision n", {"nearest"}),
+            ("chip d", {"digits"}),
+            ("chip vowels --preset lc", {"lc-board"}),
+            ("reproduce spec", {"spectral"}),
+            ("reproduce spectral circ", {"circuit"}),
+            ("grid case11", {"case118"}),
+            ("train vowels --evaluate", {"--evaluate-every"}),
+        ],
+    )
+    def test_names_are_completed(self, typed, expected, tmp_path, monkeypatch, here):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "flowers.csv").write_text("")
+        words = f"phasegrad {typed}"
+        monkeypatch.setenv("_PHASEGRAD_COMPLETE", "complete_bash")
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+        result = here()
+        assert result.returncode == 0, result.stderr
+        assert set(result.stdout.split()) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        (("train", "xor", "--epochs", "2"), "epoch 2 of 2"),
+        (("train", "iris", "--epochs", "2", "--hidden", "2"), "epoch 2 of 2, loss"),
+        pytest.param(("chip", "vowels", "--chips", "1", "--epochs", "2"), "epoch 2 of 2", marks=pytest.mark.slow),
+        (("grid", "case9"), "following the state of case9"),
+    ],
+)
+def test_work_shows_how_far_it_is_in_a_terminal_alone(line, shown, here, monkeypatch):
+    result = here(*line)
+    assert result.returncode == 0
+    assert shown not in " ".join((result.stdout + result.stderr).split())
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    monkeypatch.setenv("TTY_INTERACTIVE", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    result = here(*line)
+    assert shown in " ".join(re.sub(r"\x1b\[[^a-zA-Z]*[a-zA-Z]", "", result.stderr).split())
+
+
+def test_every_run_comes_with_its_parameters(here, tmp_path):
+    place = tmp_path / "out.json"
+    assert here("train", "vowels", "--seeds", "3,5", "--epochs", "2", "--json", str(place)).returncode == 0
+    data = [pg.datasets.vowels("a,i", seed=seed) for seed in (3, 5)]
+    networks = [pg.layered(2, 5, 2, seed=seed) for seed in (3, 5)]
+    trained = pg.train(networks, data, pg.paper_plan(epochs=2), seed=[3, 5]).networks
+    runs = json.loads(place.read_text())["runs"]
+    for run_, network in zip(runs, trained, strict=True):
+        assert run_["parameters"] == {name: values.tolist() for name, values in network.parameters.items()}
+    wide = ("train", "digits", "--hidden", "150", "--epochs", "0", "--json", str(place))
+    assert here(*wide).returncode == 0
+    assert json.loads(place.read_text())["runs"][0]["parameters"].endswith("--save writes them to a model file.")
 
 
 def test_verify_prints_tables_and_writes_json(tmp_path):
@@ -282,7 +377,10 @@ class TestTrain:
         [
             ("f1_hz\n850\n", "has no column 'f2_hz'. The model needs f1_hz, f2_hz; the file has f1_hz."),
             ("f1_hz,f2_hz\n850,high\n", "line 2: f2_hz is 'high', not a number"),
-            ("f1_hz,f2_hz\n\n850,nan\n", "samples.csv, line 3: f2_hz is 'nan', not a finite number"),
+            (
+                "f1_hz,f2_hz\n\n850,nan\n",
+                "samples.csv, line 3: f2_hz is 'nan', which stands for a missing value.",
+            ),
             ("f1_hz,f2_hz\n850,1300,7\n", "samples.csv, line 2: columns in this line 3, in the header 2."),
             ("f1_hz,f2_hz\n850\n", "samples.csv, line 2: columns in this line 1, in the header 2."),
             ("f1_hz,f2_hz,f1_hz\n850,1300,7\n", "samples.csv, line 1 names the column 'f1_hz' twice"),

@@ -423,10 +423,12 @@ class TestBudget:
         )
         seen = []
         found = pg.hardware.error_budget(
-            chosen.networks, chosen.data, kind, chosen.plan.replace(epochs=1), progress=seen.append
-        )
-        assert seen == ["none", "coupling mismatch", "settling", "reading", "all together"]
-        assert [entry.fault for entry in found.entries] == seen
+            chosen.networks, chosen.data, kind, chosen.plan.replace(epochs=1),
+            progress=lambda fault, epoch: seen.append((fault, epoch)),
+        )  # fmt: skip
+        faults = ["none", "coupling mismatch", "settling", "reading", "all together"]
+        assert seen == [(fault, epoch) for fault in faults for epoch in (0, 1)]
+        assert [entry.fault for entry in found.entries] == faults
         none, mismatch, _, reading, _ = found.entries
         assert none.mean_cosine > 0.9999
         assert mismatch.mean_cosine > 0.9999 > 0.99 > reading.mean_cosine

@@ -441,7 +441,7 @@ def test_ctrl_c_within_an_epoch_ends_with_the_last_full_one(small_images, here, 
 
     monkeypatch.setattr(Step, "play", played)
     words = ("--data", str(small_images), "--hidden", "8", "--epochs", "9", "--device", "cpu", "--seeds", "0:3")
-    monkeypatch.setattr("phasegrad.runs.image_plan", lambda **changes: pg.image_plan(batch_size=20, **changes))
+    monkeypatch.setattr("phasegrad.runs._runs.image_plan", lambda **changes: pg.image_plan(batch_size=20, **changes))
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         result = here("train", "mnist", *words, "--json", "out.json", "--save", "m.npz")

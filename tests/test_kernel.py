@@ -629,7 +629,7 @@ class TestCache:
         monkeypatch.setattr(_compilation.FunctionCache, "save_overload", full)
         monkeypatch.setattr(_compilation.FunctionCache, "load_overload", lambda *_: None)
         _compilation._warn.cache_clear()
-        both = [_compilation.entrance(lambda x: x + 1), _compilation.entrance(lambda x: x + 2)]
+        both = [_compilation.kept(lambda x: x + 1), _compilation.kept(lambda x: x + 2)]
         with pytest.warns(_compilation.CompilationWarning, match="cannot be kept on disk") as noted:
             assert [function(1) for function in both] == [2, 3]
         assert len(noted) == 1

@@ -28,6 +28,7 @@ VALID = {
         ("vowels", "--epochs", "0"),
         ("iris", "--hidden", "2", "--epochs", "0"),
         ("xor", "--method", "classifier", "--hidden", "2", "--epochs", "1"),
+        ("table.csv", "--target", "kind", "--hidden", "2", "--epochs", "1"),
     ],
     "predict": [("model.npz", "samples.csv")],
     "grid": [("case9",)],
@@ -117,6 +118,9 @@ def place(tmp_path, monkeypatch):
     monkeypatch.setattr(phasegrad.benchmarks, "measure", lambda *given: pytest.fail("measured"))
     pg.save_model("model.npz", pg.Model(pg.layered(2, 5, 2), pg.PaperPair(), ("a", "i"), ("f1_hz", "f2_hz")))
     Path("samples.csv").write_text("f1_hz,f2_hz\n850,1300\n")
+    rows = [f"{k % 5},{k % 3},{k % 2},{k // 15}\n" for k in range(30)]
+    for name, some in (("table.csv", rows), ("more.csv", rows[:7])):
+        Path(name).write_text("width,height,kind,side\n" + "".join(some))
     return tmp_path
 
 
@@ -168,7 +172,7 @@ MEANINGFUL = {
     "vowels": "o,u", "seeds": "2", "method": "paper classifier", "hidden": "3", "learn": "coupling", "init": "zero",
     "epochs": "3", "learning_rate": "0.02", "beta": "0.002", "margin": "0.3", "decision": "nearest",
     "gradient": "adjoint", "evaluate_every": "1", "scale_by": "all", "shifts": "yes", "scale": "1.5", "relieve": "8-9",
-    "seed": "3", "sizes": "7",
+    "seed": "3", "sizes": "7", "target": "side", "regress": "yes", "test": "more.csv", "ignore": "height",
 }  # fmt: skip
 #: Files that are asked for, and settings of how a command goes about its work, tested elsewhere.
 OTHERS = {
@@ -194,6 +198,8 @@ MODES = [
     ("train", "vowels", "--epochs", "2", "--seeds", "1"),  # of this seed the test part holds the largest value
     ("train", "iris", "--hidden", "2", "--epochs", "2"),
     ("train", "xor", "--method", "classifier", "--hidden", "2", "--epochs", "2"),
+    ("train", "vowels", "--method", "classifier", "--hidden", "2", "--epochs", "1"),
+    ("train", "table.csv", "--target", "kind", "--hidden", "2", "--epochs", "2"),
     ("grid", "case9"),
     ("draw", "picture.svg"),
 ]

@@ -110,7 +110,8 @@ from phasegrad.training import (
     train,
 )
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what `__getattr__` imports when it is asked for
+    from phasegrad import torch as torch
     from phasegrad.estimators import OscillatorClassifier, OscillatorRegressor
     from phasegrad.laboratory import lab
 
@@ -223,18 +224,20 @@ def __dir__() -> list[str]:
     return [name for name in {*globals(), *__all__, *layer} if name not in ("Any", "TYPE_CHECKING")]
 
 
-def __getattr__(name: str) -> Any:
-    """Import the estimators with scikit-learn, `torch` with PyTorch, and the lab, when first asked for."""
-    if name in _ESTIMATORS:
-        from phasegrad import estimators
+if not TYPE_CHECKING:  # a type checker would take every name that there is not for one of these
 
-        return getattr(estimators, name)
-    if name == "lab":
-        from phasegrad.laboratory import lab
+    def __getattr__(name: str) -> Any:
+        """Import the estimators with scikit-learn, `torch` with PyTorch, and the lab, when first asked for."""
+        if name in _ESTIMATORS:
+            from phasegrad import estimators
 
-        return lab
-    if name == "torch":
-        import phasegrad.torch as layer
+            return getattr(estimators, name)
+        if name == "lab":
+            from phasegrad.laboratory import lab
 
-        return layer
-    raise AttributeError(f"module 'phasegrad' has no attribute {name!r}")
+            return lab
+        if name == "torch":
+            import phasegrad.torch as layer
+
+            return layer
+        raise AttributeError(f"module 'phasegrad' has no attribute {name!r}")

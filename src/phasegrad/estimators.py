@@ -29,6 +29,7 @@ from phasegrad.training import (
     History,
     Optimizer,
     Plan,
+    Report,
     Schedule,
     Training,
     TrainingState,
@@ -135,14 +136,16 @@ class _Oscillators(BaseEstimator):  # type: ignore[misc]
                 "anew."
             )
 
-    def _fit(self, data: FloatArray, targets: NDArray[Any], weights: FloatArray, answers: list[Any]) -> Self:
+    def _fit(
+        self, data: FloatArray, targets: NDArray[Any], weights: FloatArray, answers: list[Any], progress: Report | None
+    ) -> Self:
         """Train new networks, or go on with the one there is, and keep the one of lowest cost."""
         stream, goes_on = check_random_state(self.random_state), self._goes_on
         best: dict[str, Any] = {}
         for _ in range(whole_number("restarts", self.restarts, 1, type(self).__name__)):
             if not goes_on:
                 self._begin(data[weights > 0], stream, answers)
-            self._train(data, targets, weights, self._plan(), None)
+            self._train(data, targets, weights, self._plan(), None, progress)
             if not best or self.history_.train_loss[-1] < best["history_"].train_loss[-1]:
                 best = dict(vars(self))
             if goes_on or self.history_.train_accuracy[-1] == 1 or self.training_.interrupted:
@@ -151,14 +154,15 @@ class _Oscillators(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _train(
-        self, data: FloatArray, targets: NDArray[Any], weights: FloatArray, plan: Plan, state: TrainingState | None
-    ) -> None:
+        self, data: FloatArray, targets: NDArray[Any], weights: FloatArray, plan: Plan, state: TrainingState | None,
+        progress: Report | None = None,
+    ) -> None:  # fmt: skip
         inputs, goals, total = _distinct(self.scaling_.apply(data), targets, weights)
         if isinstance(plan.objective, ClassObjective):
             goals = goals[:, 0].astype(np.int64)
         self.training_ = train(
             self.network_, (inputs, goals), plan, sample_weight=total, seed=self._seed, state=state,
-            progress=self._report if self.verbose else None, **self._where(),
+            progress=self._reports(progress), **self._where(),
         )  # fmt: skip
         self.network_, self.history_ = self.training_.network, _of_one(self.training_.history)
         self.objective_, self.n_iter_ = plan.objective, self.training_.state.epoch
@@ -172,7 +176,19 @@ class _Oscillators(BaseEstimator):  # type: ignore[misc]
             return {}
         return {"engine": "torch", "device": self.device, "dtype": self.dtype}
 
-    def _report(self, epoch: int, history: History) -> None:
+    def _reports(self, progress: Report | None) -> Report | None:
+        """Return what is told of every epoch: what `fit` was given, and lines that are printed."""
+        if not self.verbose:
+            return progress
+
+        def both(epoch: int, history: History) -> None:
+            self._print(epoch, history)
+            if progress is not None:
+                progress(epoch, history)
+
+        return both
+
+    def _print(self, epoch: int, history: History) -> None:
         if epoch % int(self.verbose) == 0:
             text = f"epoch {epoch}: loss {history.train_loss[0, -1]:.4f}"
             if np.isfinite(history.train_accuracy[0, -1]):
@@ -307,8 +323,13 @@ class OscillatorClassifier(ClassifierMixin, _Oscillators):  # type: ignore[misc]
     ) -> None:  # fmt: skip
         self._keep(locals())
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Train a network on samples (n_samples, n_features) and labels (n_samples,) of any kind, two at least."""
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, progress: Report | None = None
+    ) -> Self:
+        """Train a network on samples (n_samples, n_features) and labels (n_samples,) of any kind, two at least.
+
+        ``progress`` is called with the epoch and the history so far after every epoch.
+        """
         data, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2, reset=not self._goes_on)
         check_classification_targets(labels)
         classes = unique_labels(labels)
@@ -324,7 +345,7 @@ class OscillatorClassifier(ClassifierMixin, _Oscillators):  # type: ignore[misc]
             )
         self._check_answers(classes.tolist())
         self.classes_ = classes
-        return self._fit(data, *self._numbered_and_weighted(data, labels, sample_weight), classes.tolist())
+        return self._fit(data, *self._numbered_and_weighted(data, labels, sample_weight), classes.tolist(), progress)
 
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -462,8 +483,13 @@ class OscillatorRegressor(RegressorMixin, _Oscillators):  # type: ignore[misc]
     ) -> None:  # fmt: skip
         self._keep(locals())
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Train a network on samples (n_samples, n_features) and numbers (n_samples,) or (n_samples, n_outputs)."""
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, progress: Report | None = None
+    ) -> Self:
+        """Train a network on samples (n_samples, n_features) and numbers (n_samples,) or (n_samples, n_outputs).
+
+        ``progress`` is called with the epoch and the history so far after every epoch.
+        """
         if any(isinstance(each, str) for each in np.ravel(np.asarray(y, dtype=object))):
             raise ValueError(
                 "The 'y' parameter of OscillatorRegressor must be numbers. Got text; OscillatorClassifier takes names."
@@ -480,7 +506,7 @@ class OscillatorRegressor(RegressorMixin, _Oscillators):  # type: ignore[misc]
             kept = goals[weights > 0]
             self.targets_ = Scaling(kept.min(axis=0), kept.max(axis=0))
         self._single = np.ndim(given) == 1
-        return self._fit(data, self.targets_.apply(goals), weights, answers)
+        return self._fit(data, self.targets_.apply(goals), weights, answers, progress)
 
     def predict(self, X: ArrayLike) -> FloatArray:
         """Return the numbers predicted for every sample, shape (n_samples,) or (n_samples, n_outputs)."""

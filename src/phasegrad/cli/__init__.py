@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 import warnings
 from contextlib import suppress
 from typing import Annotated, Any
@@ -23,24 +24,38 @@ from phasegrad.cli.signals import STOPPED, Stops, heeding_signals, leave_in_peac
 from phasegrad.cli.training import predict, train
 from phasegrad.cli.words import check_words, with_words_of
 
+_DEBUG = "--debug"
+
 
 class _Readable:
-    """Help that shows flags as flags, and no Python types for lists."""
+    """Help that reads in 80 columns: flags as flags, and no Python types."""
+
+    #: The panel of --help itself; None is that of options without one.
+    help_panel: str | None = None
 
     def get_params(self, ctx: Any) -> list[Any]:
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
         for param in params:
+            # What is allowed is said in the error; in 80 columns there is no room for [1e-09<=x<=1000.0].
+            param._get_number_range_help_str = lambda: None
             if getattr(param, "is_flag", False):
                 param.metavar = ""
-            elif param.nargs == -1:
-                param.display_type_rich = lambda **_: "any number"
+            elif param.param_type_name == "argument":
+                param.display_type_rich = lambda many=param.nargs == -1, **_: "any number" if many else None
+            if param.name == "help":
+                param.rich_help_panel = self.help_panel
         return params
 
 
 class _Command(_Readable, TyperCommand):
     """One of the commands: passes over nothing that was typed, and speaks of its options by the words for them."""
 
+    help_panel = "More"  # below those of its own
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if ctx.resilient_parsing:  # a shell asks how a line may go on
+            return super().parse_args(ctx, args)
+        args = [word for word in args if word != _DEBUG]
         given, _, order = self.make_parser(ctx).parse_args(args=list(args))
         check_words(ctx, given, order)
         return super().parse_args(ctx, args)
@@ -68,24 +83,29 @@ _MENDABLE = (ValueError, ImportError, OSError, *_TOO_LARGE)
 app = typer.Typer(
     cls=_Group,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="rich",
     help="Learning in networks of coupled oscillators: certified equilibria and exact gradients.",
 )
+_LEARN, _BUILD, _PAPER = "Learn", "Hardware and grids", "The paper"
 _COMMANDS = (
-    (reproduce, "phasegrad reproduce ablation --seeds 20 --out pilot --open"),
-    (studies, "phasegrad studies --json studies.json"),
-    (verify, "phasegrad verify --sizes 6,10,50 --seeds 5 --json verify.json"),
-    (draw, "phasegrad draw two-phase.svg --seed 3 --beta 0.05"),
-    (train, "phasegrad train vowels --vowels a,i --seeds 0:100 --learn omega --init spectral --json out.json"),
-    (predict, "phasegrad predict model.npz samples.csv --json classes.json"),
-    (grid, "phasegrad grid case118 --scale 1.3 --relieve 8-5 --plot grid.png"),
-    (chip, "phasegrad chip vowels --preset cmos-ring-65nm --chips 50 --plot budget.svg --json out.json"),
-    (lab, "phasegrad lab model.npz --out lab.html --no-open"),
-    (bench, "phasegrad bench --json bench.json"),
-)
-for _function, _example in _COMMANDS:
-    app.command(cls=_Command, epilog=f"Example: {_example}")(_function)
+    (
+        train, _LEARN,
+        "phasegrad train flowers.csv --target species --save model.npz",
+        "phasegrad train vowels --seeds 0:100 --init spectral --json out.json",
+    ),
+    (predict, _LEARN, "phasegrad predict model.npz samples.csv --json classes.json"),
+    (lab, _LEARN, "phasegrad lab model.npz --out lab.html --no-open"),
+    (chip, _BUILD, "phasegrad chip vowels --chips 50 --plot budget.svg --json out.json"),
+    (grid, _BUILD, "phasegrad grid case118 --scale 1.3 --relieve 8-5 --plot grid.png"),
+    (reproduce, _PAPER, "phasegrad reproduce ablation --seeds 20 --out pilot --open"),
+    (studies, _PAPER, "phasegrad studies --json studies.json"),
+    (verify, _PAPER, "phasegrad verify --sizes 6,10,50 --seeds 5 --json verify.json"),
+    (draw, _PAPER, "phasegrad draw two-phase.svg --seed 3 --beta 0.05"),
+    (bench, _PAPER, "phasegrad bench --json bench.json"),
+)  # fmt: skip
+for _function, _panel, *_examples in _COMMANDS:
+    _words = "\n\n".join(f"Example: {_example}" for _example in _examples)
+    app.command(cls=_Command, rich_help_panel=_panel, epilog=_words)(_function)
 
 
 def main() -> None:
@@ -102,7 +122,7 @@ def _status(stops: Stops) -> int | str | None:
     """Run the command and return its exit status."""
     warnings.showwarning = _show_warning
     try:
-        app(standalone_mode=True)
+        app(standalone_mode=True, prog_name="phasegrad")
     except SystemExit as end:
         return end.code
     except Exception as error:
@@ -110,6 +130,8 @@ def _status(stops: Stops) -> int | str | None:
             return STOPPED
         if not isinstance(error, _MENDABLE):
             raise
+        if _DEBUG in sys.argv[1:]:
+            traceback.print_exc()
         words = f"This is too large: {error}. Give smaller numbers." if isinstance(error, _TOO_LARGE) else str(error)
     Console(stderr=True).print(f"[red]Error:[/red] {escape(printable(words))}", soft_wrap=True, highlight=False)
     return 2
@@ -140,6 +162,10 @@ def options(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop.")
     ] = False,
+    debug: Annotated[
+        bool,
+        typer.Option(_DEBUG, help="Show the traceback behind an error; may also stand after the command."),
+    ] = False,
 ) -> None:
     """Learning in networks of coupled oscillators: certified equilibria and exact gradients."""
-    del version
+    del version, debug

@@ -9,10 +9,13 @@ import typer
 from rich.console import Console
 
 import phasegrad
+from phasegrad._files import printable
+from phasegrad.cli.completing import grid_cases, one_of
 from phasegrad.cli.signals import STOPPED
 from phasegrad.cli.words import (
     LARGEST_SEED,
     Json,
+    Plot,
     check_places,
     failed,
     progress_bar,
@@ -23,15 +26,21 @@ from phasegrad.cli.words import (
 )
 from phasegrad.studies import Piece
 
+_GRID = "What to ask of it"
+
 
 def verify(
     sizes: Annotated[
         str | None,
-        typer.Option(help="Network sizes of Table 1 and the universality table, by commas (default: as published)."),
+        typer.Option(
+            metavar="SIZES", help="Network sizes of Table 1 and the universality table (default: as published)."
+        ),
     ] = None,
     seeds: Annotated[
         int | None,
-        typer.Option(min=1, help="At most so many seeds wherever a study runs over seeds (default: as published)."),
+        typer.Option(
+            min=1, metavar="N", help="At most so many seeds wherever a study runs over seeds (default: as published)."
+        ),
     ] = None,
     json: Json = None,
 ) -> None:
@@ -69,8 +78,8 @@ def verify(
 
 def draw(
     path: Annotated[Path, typer.Argument(help="Picture to write; ends in .svg, .png or .pdf.")],
-    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of the 2+5+2 network.")] = 0,
-    beta: Annotated[float, typer.Option(min=1e-9, max=1e3, help="Strength of the nudge.")] = 0.1,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, metavar="N", help="Seed of the 2+5+2 network.")] = 0,
+    beta: Annotated[float, typer.Option(min=1e-9, max=1e3, metavar="X", help="Strength of the nudge.")] = 0.1,
 ) -> None:
     """Draw the two-phase protocol on the paper's 2+5+2 network: settle, nudge, read the gradient."""
     from phasegrad.report import draw_two_phase
@@ -80,11 +89,21 @@ def draw(
 
 
 def grid(
-    case: Annotated[str, typer.Argument(help="An IEEE case: case9, case14, case30, case39, case57, case118, ...")],
-    scale: Annotated[float, typer.Option(help="Factor on all injected power.")] = 1.0,
-    relieve: Annotated[str | None, typer.Option(help="A line to relieve, by its two buses: BUS-BUS.")] = None,
+    case: Annotated[
+        str,
+        typer.Argument(
+            autocompletion=one_of(grid_cases), help="An IEEE case: case9, case14, case30, case39, case57, case118, ..."
+        ),
+    ],
+    scale: Annotated[
+        float, typer.Option(metavar="X", rich_help_panel=_GRID, help="Factor on all injected power.")
+    ] = 1.0,
+    relieve: Annotated[
+        str | None,
+        typer.Option(metavar="BUS-BUS", rich_help_panel=_GRID, help="A line to relieve, by its two buses."),
+    ] = None,
     json: Json = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw the grid here; ends in .svg, .png or .pdf.")] = None,
+    plot: Plot = None,
 ) -> None:
     """Analyse a power grid as an oscillator network: stability, stressed lines, distance to loss of synchrony.
 
@@ -94,7 +113,8 @@ def grid(
     from phasegrad.report import draw_grid, grid_tables
 
     check_places(json, picture=plot)
-    found = analyse(phasegrad.datasets.grids.load(case), scale=scale, relieve=relieve)
+    with Console(stderr=True).status(f"following the state of {printable(case)} to where synchrony is lost ..."):
+        found = analyse(phasegrad.datasets.grids.load(case), scale=scale, relieve=relieve)
     tables(json).print(grid_tables(found))
     put(plot, lambda place: draw_grid(found, place), json=json)
     put_json(json, found.as_dict())
@@ -102,21 +122,25 @@ def grid(
 
 
 def bench(
-    rounds: Annotated[int, typer.Option(min=1, max=1000, help="Rounds of which the median is taken.")] = 3,
+    rounds: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="Rounds of which the median is taken.")] = 3,
     largest: Annotated[
         int,
         typer.Option(
-            min=10_000, max=1_000_000, help="Oscillators of the largest sparse network, in steps of ten from 10000."
+            min=10_000,
+            max=1_000_000,
+            metavar="N",
+            help="Oscillators of the largest sparse network, in steps of ten from 10000.",
         ),
     ] = 1_000_000,
     folder: Annotated[
         Path | None,
         typer.Option(
+            metavar="FOLDER",
             help="Folder of a finished reproduction whose processor time is given in plain updates (default: "
-            "reproduction, if there is one)."
+            "reproduction, if there is one).",
         ),
     ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw the growth with size; ends in .svg, .png or .pdf.")] = None,
+    plot: Plot = None,
     json: Json = None,
 ) -> None:
     """Compare speed with the plain way: scipy's fsolve, sample by sample. CPU time, medians, within one run."""

@@ -2,33 +2,55 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from phasegrad.cli.completing import chip_tasks, one_of, presets
 from phasegrad.cli.signals import STOPPED
-from phasegrad.cli.words import Json, check_places, put, put_json, tables
+from phasegrad.cli.words import Json, Plot, check_places, progress_bar, put, put_json, tables
 
 _MOST_CHIPS = 1000
+_CHIPS, _HOW = "Which chips", "How they learn"
 
 
 def chip(
-    task: Annotated[str, typer.Argument(help="What the chips learn: vowels, or digits (minutes per fault).")],
+    task: Annotated[
+        str,
+        typer.Argument(
+            autocompletion=one_of(chip_tasks), help="What the chips learn: vowels, or digits (minutes per fault)."
+        ),
+    ],
     preset: Annotated[
-        str, typer.Option(help="Kind of chip: ideal, cmos-ring-65nm, cmos-ring-aggressive or lc-board.")
+        str,
+        typer.Option(
+            metavar="NAME", rich_help_panel=_CHIPS, autocompletion=one_of(presets),
+            help="Kind: ideal, cmos-ring-65nm, cmos-ring-aggressive or lc-board.",
+        ),
     ] = "cmos-ring-65nm",
-    chips: Annotated[int, typer.Option(min=1, max=_MOST_CHIPS, help="How many chips, each with its own faults.")] = 10,
+    chips: Annotated[
+        int,
+        typer.Option(
+            min=1, max=_MOST_CHIPS, metavar="N", rich_help_panel=_CHIPS,
+            help=f"How many, up to {_MOST_CHIPS}, each with its own faults.",
+        ),
+    ] = 10,
     epochs: Annotated[
-        int | None, typer.Option(min=0, max=10_000, help="Epochs to train (default: that of the task).")
+        int | None,
+        typer.Option(
+            min=0, max=10_000, metavar="N", rich_help_panel=_HOW, help="Epochs to train (default: that of the task)."
+        ),
     ] = None,
     beta: Annotated[
-        float | None, typer.Option(min=1e-9, max=1e3, help="Strength of the nudge (default: that of the task).")
+        float | None,
+        typer.Option(
+            min=1e-9, max=1e3, metavar="X", rich_help_panel=_HOW,
+            help="Strength of the nudge (default: that of the task).",
+        ),
     ] = None,
     json: Json = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw the budget here; ends in .svg, .png or .pdf.")] = None,
-) -> None:
+    plot: Plot = None,
+) -> None:  # fmt: skip
     """Say what a kind of chip can learn, and which of its faults is to blame.
 
     Chips learn with no fault, with each fault alone and with all together; every number of a preset has its source.
@@ -42,12 +64,15 @@ def chip(
     kind, chosen = kind_of(preset), task_of(task, chips)
     changes = {name: value for name, value in (("epochs", epochs), ("beta", beta)) if value is not None}
     plan = chosen.plan.replace(**changes)
+    progress = progress_bar("epoch {task.completed:.0f} of {task.total:.0f}")
+    bar = progress.add_task("starting", total=max(plan.epochs, 1))
+
+    def show(fault: str, epoch: int) -> None:
+        progress.update(bar, completed=epoch, description=f"faults: {fault}")
+
     try:
-        with Console(stderr=True).status("starting ...") as status:
-            found = error_budget(
-                chosen.networks, chosen.data, chosen.fitted(kind), plan,
-                progress=lambda fault: status.update(f"learning, faults: {fault} ..."),
-            )  # fmt: skip
+        with progress:
+            found = error_budget(chosen.networks, chosen.data, chosen.fitted(kind), plan, progress=show)
     except KeyboardInterrupt:
         typer.echo("Stopped; nothing was written.", err=True)
         raise typer.Exit(STOPPED) from None

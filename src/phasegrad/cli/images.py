@@ -10,8 +10,9 @@ import typer
 
 import phasegrad
 from phasegrad._validation import choice, counted
+from phasegrad.cli.epochs import EpochBar
 from phasegrad.cli.signals import STOPPED
-from phasegrad.cli.words import progress_bar, put, put_json, require_torch, tables
+from phasegrad.cli.words import put, put_json, require_torch, tables
 
 if TYPE_CHECKING:
     from phasegrad.runs import ImageRun
@@ -71,26 +72,19 @@ def _runs(data: phasegrad.datasets.Dataset, seeds: Sequence[int], options: Mappi
 
     found: list[ImageRun] = []
     epochs = phasegrad.image_plan(**{"epochs": options["epochs"]} if "epochs" in options else {}).epochs
-    progress = progress_bar("epoch {task.completed:.0f} of {task.total:.0f}{task.fields[words]}")
     try:
-        with progress:
+        with EpochBar(epochs) as bar:
             for seed in seeds:
-                bar = progress.add_task(f"seed {seed}, untrained", total=max(epochs, 1), words="")
-
-                def show(
-                    epoch: int, history: phasegrad.History, seconds: float, bar: Any = bar, seed: int = seed
-                ) -> None:
-                    loss, train, test = (
-                        x[0, -1] for x in (history.train_loss, history.train_accuracy, history.test_accuracy)
-                    )
-                    words = f", loss {loss:.4f}, train {train:.2%}, {seconds:.2f} s each"
-                    progress.update(bar, completed=epoch, words=words, description=f"seed {seed}, test {test:.2%}")
-
-                run = ImageRun.fit(data, seed, progress=show, **options)
+                bar.begin(f"seed {seed}")
+                run = ImageRun.fit(
+                    data,
+                    seed,
+                    progress=lambda epoch, history, seconds: bar.show(epoch, history, f", {seconds:.2f} s each"),
+                    **options,
+                )
                 found.append(run)
-                progress.remove_task(bar)
                 line = f"seed {seed}: test {run.test_accuracy:.2%} after {counted(run.training.state.epoch, 'epoch')}"
-                progress.console.print(f"{line} of {run.seconds_per_epoch:.2f} s", highlight=False)
+                bar.say(f"{line} of {run.seconds_per_epoch:.2f} s")
                 if run.interrupted:
                     break
     except KeyboardInterrupt:

@@ -11,8 +11,9 @@ from rich.console import Console
 
 from phasegrad._files import printable
 from phasegrad._validation import require
+from phasegrad.cli.completing import one_of, study_names
 from phasegrad.cli.signals import STOPPED
-from phasegrad.cli.words import Json, check_places, failed, put_json, require_torch, tables
+from phasegrad.cli.words import RESULTS, Json, check_places, failed, put_json, require_torch, tables
 from phasegrad.studies import Study
 
 #: Worker processes for each processor above which a number of them is taken for a slip.
@@ -21,25 +22,53 @@ _NAMES = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="STUDY",
+        autocompletion=one_of(study_names),
         help="Studies to run; if none is named all but images, which needs data and a GPU, and circuit (ngspice).",
     ),
 ]
 _IMAGES, _CIRCUIT = "images", "circuit"
+_HOW, _PICTURES = "How", "The study of images"
 
 
 def reproduce(
     names: _NAMES = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Hold every study to at most this many seeds.")] = None,
-    out: Annotated[Path, typer.Option(help="Folder for the page and everything behind it.")] = Path("reproduction"),
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes to run (default: one per processor).")] = None,
-    cluster: Annotated[str | None, typer.Option(help="Address of a dask scheduler to run on instead.")] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Delete an earlier reproduction in the folder first.")] = False,
-    show: Annotated[bool, typer.Option("--open", help="Open the page in a browser at the end.")] = False,
-    device: Annotated[str | None, typer.Option(help="Images: where to train, cuda (default) or cpu.")] = None,
-    data: Annotated[
-        Path | None, typer.Option(help="Images: the folder of their files (default: PHASEGRAD_DATA names it).")
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", rich_help_panel=_HOW, help="Hold every study to at most this many seeds."),
     ] = None,
-) -> None:
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", rich_help_panel=_HOW, help="Processes to run (default: one per processor)."),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", rich_help_panel=_HOW, help="A dask scheduler to run on instead."),
+    ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORD", rich_help_panel=_PICTURES, autocompletion=one_of(lambda: ("cuda", "cpu")),
+            help="Where to train, cuda (default) or cpu.",
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", rich_help_panel=_PICTURES, help="Of their files (default: PHASEGRAD_DATA names it)."
+        ),
+    ] = None,
+    out: Annotated[
+        Path,
+        typer.Option(metavar="FOLDER", rich_help_panel=RESULTS, help="For the page and everything behind it."),
+    ] = Path("reproduction"),
+    fresh: Annotated[
+        bool,
+        typer.Option("--fresh", rich_help_panel=RESULTS, help="Delete an earlier reproduction in the folder first."),
+    ] = False,
+    show: Annotated[
+        bool, typer.Option("--open", rich_help_panel=RESULTS, help="Open the page in a browser at the end.")
+    ] = False,
+) -> None:  # fmt: skip
     """Reproduce the paper: every table, figure and claim, with controls and verdicts, on one page.
 
     Stopped at any moment, the same command goes on where it stopped and ends with the same results.

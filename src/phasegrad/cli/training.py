@@ -2,187 +2,336 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 import phasegrad
+from phasegrad._files import printable
 from phasegrad._validation import choice, counted
+from phasegrad.cli.completing import one_of, starts, tasks, tasks_and_tables
+from phasegrad.cli.estimating import train_classifiers, train_table
 from phasegrad.cli.images import check_image_options, train_images
 from phasegrad.cli.signals import STOPPED
-from phasegrad.cli.words import check_places, learn_words, progress_bar, put, put_json, seed_list, tables, whole_numbers
+from phasegrad.cli.words import (
+    RESULTS,
+    check_places,
+    learn_words,
+    progress_bar,
+    put,
+    put_json,
+    seed_list,
+    tables,
+    whole_numbers,
+)
 
 #: Options that only one of the two methods has, and options that belong to some tasks.
-_PAPER_ONLY = ("init", "margin", "decision", "evaluate_every")
+_PAPER_ONLY = ("init", "margin", "decision", "evaluate_every", "scale_by")
 _CLASSIFIER_ONLY = ("plot", "shifts")
 _IMAGES = phasegrad.datasets.IMAGES
 _OF_TASK = {
     "vowels": ("vowels",), "scale_by": ("vowels",), "shifts": ("digits", *_IMAGES),
     "device": _IMAGES, "dtype": _IMAGES, "data": _IMAGES,
 }  # fmt: skip
+#: Options of tasks that say which samples there are, less those of images; options that say what is in a table.
+_OF_DATA = ("vowels", "scale_by", "shifts")
+_OF_TABLE = ("target", "regress", "test", "ignore")
 #: What says where results go and which runs there are, and is no setting of a run.
-_AROUND = ("task", "seeds", "method", "save", "json", "plot")
+_AROUND = ("task", "seeds", "method", "save", "json", "plot", *_OF_TABLE)
 #: Gradients without a nudge.
 _WITHOUT_NUDGE = ("adjoint", "finite_difference")
 _MOST_EPOCHS = 1_000_000_000
 _WIDEST_LAYER = 100_000
+#: Panels of the help.
+_WHAT, _HOW, _PAPER, _PICTURES = "What to learn", "How", "How the paper does it", "Images"
 
 _Task = Annotated[
     str,
     typer.Argument(
-        help="What to learn: vowels, fm, xor; or digits, iris, wine, breast_cancer, as classifier; or mnist, "
-        "fashion_mnist, cifar10, by PyTorch."
+        autocompletion=tasks_and_tables,
+        help="What to learn: vowels, fm, xor, by the paper's plan; digits, iris, wine, breast_cancer, as classifier; "
+        "mnist, fashion_mnist, cifar10, by PyTorch; or a CSV file of yours.",
     ),
 ]
-_Vowels = Annotated[str | None, typer.Option(help="Vowels to tell apart: a,i (default) or o,u or ae,er,uh.")]
-_Seeds = Annotated[str, typer.Option(help="Seeds: one (3), a list (0,2,5) or a range (0:100).")]
+_Target = Annotated[
+    str | None, typer.Option(metavar="NAME", rich_help_panel=_WHAT, help="CSV file: the column to predict.")
+]
+_Regress = Annotated[
+    bool | None, typer.Option("--regress", rich_help_panel=_WHAT, help="CSV file: the target is a quantity, no class.")
+]
+_Test = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", rich_help_panel=_WHAT, help="CSV file to test on (default: a fifth of the rows, by the seed)."
+    ),
+]
+_Ignore = Annotated[
+    str | None, typer.Option(metavar="NAMES", rich_help_panel=_WHAT, help="CSV file: columns to leave out, by commas.")
+]
+_Vowels = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMES", rich_help_panel=_WHAT, help="Vowels to tell apart: a,i (default) or o,u or ae,er,uh."
+    ),
+]
+_Scale = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WORD", rich_help_panel=_WHAT, autocompletion=one_of(lambda: ("train", "all")),
+        help="Scale vowels by the train part (default) or, historical, by all rows.",
+    ),
+]  # fmt: skip
+_Seeds = Annotated[
+    str,
+    typer.Option(
+        metavar="SEEDS", rich_help_panel=_WHAT, help="A network for each: one (3), a list (0,2,5), a range (0:100)."
+    ),
+]
 _Method = Annotated[
     str | None,
     typer.Option(
+        metavar="WORD", rich_help_panel=_HOW, autocompletion=one_of(lambda: ("paper", "classifier")),
         help="paper: its plan, sample by sample; classifier: OscillatorClassifier, in mini-batches (default: paper "
-        "where it has the task)."
+        "where it has the task).",
     ),
-]
+]  # fmt: skip
 _Hidden = Annotated[
     str | None,
-    typer.Option(help="Hidden oscillators (default: 5; classifier 50; images 1000); not paper: layers, 100,50."),
-]
+    typer.Option(
+        metavar="SIZES", rich_help_panel=_HOW,
+        help="Hidden oscillators (default: 5; classifier 50; images 1000), or layers of them: 100,50 (not paper).",
+    ),
+]  # fmt: skip
 _Learn = Annotated[
-    str | None, typer.Option(help="What learns, with rates if you like: omega (default), omega=0.01,coupling=0.5.")
-]
+    str | None,
+    typer.Option(
+        metavar="NAMES", rich_help_panel=_HOW,
+        help="What learns, with rates if you like: omega (default of the paper), omega=0.01,coupling=0.5.",
+    ),
+]  # fmt: skip
+_Epochs = Annotated[
+    int | None,
+    typer.Option(
+        min=0, max=_MOST_EPOCHS, metavar="N", rich_help_panel=_HOW,
+        help="Epochs to train (default: 200; classifier 100; images 30).",
+    ),
+]  # fmt: skip
+_Rate = Annotated[
+    float | None,
+    typer.Option(
+        min=0, max=1e6, metavar="X", rich_help_panel=_HOW,
+        help="Rate of what has none of its own (default: 0.001; classifier 0.005; quantities 0.01).",
+    ),
+]  # fmt: skip
+_Beta = Annotated[
+    float | None,
+    typer.Option(
+        min=1e-9, max=1e3, metavar="X", rich_help_panel=_HOW,
+        help="Strength of the nudge (default: 0.1; classifier 0.001).",
+    ),
+]  # fmt: skip
+_Gradient = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WORD", rich_help_panel=_HOW,
+        autocompletion=one_of(lambda: ("two_phase", "centred", "adjoint", "finite_difference")),
+        help="two_phase (default), centred (default of the classifier), adjoint or finite_difference.",
+    ),
+]  # fmt: skip
 _Init = Annotated[
     str | None,
     typer.Option(
-        help="Paper: initial frequencies: random (default), zero, spectral, anti-spectral, outputs-positive, "
-        "outputs-negative, multi-start or multi-start-signed."
+        metavar="WORD", rich_help_panel=_PAPER, autocompletion=one_of(starts),
+        help="Initial frequencies: random (default), zero, spectral, anti-spectral, outputs-positive, "
+        "outputs-negative, multi-start or multi-start-signed.",
     ),
-]
-_Epochs = Annotated[
-    int | None, typer.Option(min=0, max=_MOST_EPOCHS, help="Epochs to train (default: 200; classifier 100; images 30).")
-]
-_Rate = Annotated[
-    float | None,
-    typer.Option(min=0, max=1e6, help="Rate of what has none of its own (default: 0.001; classifier 0.005)."),
-]
-_Beta = Annotated[
-    float | None, typer.Option(min=1e-9, max=1e3, help="Strength of the nudge (default: 0.1; classifier 0.001).")
-]
+]  # fmt: skip
 _Margin = Annotated[
     float | None,
     typer.Option(
-        min=1e-9, max=4, help="Paper: targets are -margin for the right output, +margin for the others (0.2)."
+        min=1e-9, max=4, metavar="X", rich_help_panel=_PAPER,
+        help="Targets are -margin for the right output, +margin for the others (default: 0.2).",
     ),
-]
-_Decision = Annotated[str | None, typer.Option(help="Paper: cosine (default) or nearest (what the cost asks for).")]
-_Gradient = Annotated[
-    str | None, typer.Option(help="two_phase (default), centred (classifier), adjoint or finite_difference.")
-]
+]  # fmt: skip
+_Decision = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WORD", rich_help_panel=_PAPER, autocompletion=one_of(lambda: ("cosine", "nearest")),
+        help="cosine (default) or nearest, which is what the cost asks for.",
+    ),
+]  # fmt: skip
 _Every = Annotated[
-    int | None, typer.Option(min=1, max=_MOST_EPOCHS, help="Paper: score the test part every so many epochs (20).")
-]
-_Scale = Annotated[str | None, typer.Option(help="Scale vowels by the train part (default) or, historical, all rows.")]
-_Save = Annotated[Path | None, typer.Option(help="Write the model here; of many seeds the best on its training part.")]
-_Json = Annotated[Path | None, typer.Option(help="Also write every run to this JSON file; - is standard output.")]
-_Plot = Annotated[
-    Path | None, typer.Option(help="Classifier, images: draw confusion matrix and learning curve here, and more.")
-]
+    int | None,
+    typer.Option(
+        min=1, max=_MOST_EPOCHS, metavar="N", rich_help_panel=_PAPER,
+        help="Score the test part every so many epochs (default: 20).",
+    ),
+]  # fmt: skip
 _Shifts = Annotated[
     bool | None,
     typer.Option(
-        "--shifts",
-        help="Digits: also train on every image moved by one pixel each way. Images: move them anew in every epoch.",
+        "--shifts", rich_help_panel=_PICTURES,
+        help="Digits: also train on every image moved by one pixel each way. Others: move them anew in every epoch.",
+    ),
+]  # fmt: skip
+_Device = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WORD", rich_help_panel=_PICTURES, autocompletion=one_of(lambda: ("cpu", "cuda")),
+        help="cpu, or cuda (default where there is one).",
+    ),
+]  # fmt: skip
+_Dtype = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WORD", rich_help_panel=_PICTURES, autocompletion=one_of(lambda: ("float32", "float64", "tf32")),
+        help="float32 (default), float64 or tf32.",
+    ),
+]  # fmt: skip
+_Data = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER", rich_help_panel=_PICTURES, help="Where their files are (default: PHASEGRAD_DATA names it)."
     ),
 ]
-_Device = Annotated[str | None, typer.Option(help="Images: cpu, or cuda (default where there is one).")]
-_Dtype = Annotated[str | None, typer.Option(help="Images: float32 (default), float64 or tf32.")]
-_Data = Annotated[Path | None, typer.Option(help="Images: folder of their files (default: PHASEGRAD_DATA names it).")]
+_Save = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", rich_help_panel=RESULTS, help="Write the model; of many seeds the best on its training part."
+    ),
+]
+_Json = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", rich_help_panel=RESULTS, help="Write every run as JSON; - is standard output."),
+]
+_Plot = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", rich_help_panel=RESULTS,
+        help="Draw answers and learning curve (not paper); ends in .svg, .png or .pdf.",
+    ),
+]  # fmt: skip
 
 
 def train(
     task: _Task,
+    target: _Target = None,
+    regress: _Regress = None,
+    test: _Test = None,
+    ignore: _Ignore = None,
     vowels: _Vowels = None,
+    scale_by: _Scale = None,
     seeds: _Seeds = "0",
     method: _Method = None,
     hidden: _Hidden = None,
     learn: _Learn = None,
-    init: _Init = None,
     epochs: _Epochs = None,
     learning_rate: _Rate = None,
     beta: _Beta = None,
+    gradient: _Gradient = None,
+    init: _Init = None,
     margin: _Margin = None,
     decision: _Decision = None,
-    gradient: _Gradient = None,
     evaluate_every: _Every = None,
-    scale_by: _Scale = None,
-    save: _Save = None,
-    json: _Json = None,
-    plot: _Plot = None,
     shifts: _Shifts = None,
     device: _Device = None,
     dtype: _Dtype = None,
     data: _Data = None,
+    save: _Save = None,
+    json: _Json = None,
+    plot: _Plot = None,
 ) -> None:
-    """Train oscillator networks, one per seed, all at once.
+    """Train oscillator networks, one per seed, on a task or on a CSV file of yours.
 
-    The seed drives the network, the split of the data and the order of the samples, as in the paper.
+    The seed drives the network, the split of the data and the order of the samples.
 
     The first training on a machine compiles its kernel; after that it is read from disk.
     """
     given = {name: value for name, value in locals().items() if value is not None}  # first: what was typed
-    from phasegrad.runs import CLASSIFIER_TASKS, TASKS
-
-    check_places(json, model=save, picture=plot)
-    choice("task", task, (*CLASSIFIER_TASKS, *_IMAGES), "phasegrad train")
+    own, places = is_table(task), {"save": save, "json": json, "plot": plot}
+    inputs = [Path(task)] * own + ([] if test is None else [test])
+    check_places(json, model=save, picture=plot, inputs=inputs)
     numbers = seed_list(seeds)
-    if task in _IMAGES:
-        check_image_options(task, given)
-        chosen = _settings({name: value for name, value in given.items() if name not in _AROUND})
-        train_images(task, numbers, chosen, {"save": save, "json": json, "plot": plot})
-        return
-    by_classifier = task not in TASKS if method is None else method == "classifier"
-    _check_options(task, method, by_classifier, given, TASKS)
-    load = {name: given.pop(name) for name in _OF_TASK if name in given}
-    if "vowels" in load:
-        load["vowels"] = load["vowels"].split(",")
-    options = _settings({name: value for name, value in given.items() if name not in _AROUND})
-    places = {"save": save, "json": json, "plot": plot}
-    (_train_classifiers if by_classifier else _train_as_published)(task, numbers, load, options, places)
+    _check_task(task, own, given)
+    if own:
+        ignored = [name.strip() for name in (ignore or "").split(",") if name.strip()]
+        table = {"target": target, "regress": bool(regress), "test": test, "ignore": ignored}
+        train_table(Path(task), numbers, table, _settings(given), places)
+    elif task in _IMAGES:
+        train_images(task, numbers, _settings(given), places)
+    else:
+        load = {name: given.pop(name) for name in _OF_DATA if name in given}
+        if vowels is not None:
+            load["vowels"] = vowels.split(",")
+        function = train_classifiers if _by_classifier(task, method) else _train_as_published
+        function(task, numbers, load, _settings(given), places)
 
 
-def _check_options(
-    task: str, method: str | None, by_classifier: bool, options: Mapping[str, Any], published: Sequence[str]
-) -> None:
-    """Refuse options that would have no effect."""
-    if method not in (None, "paper", "classifier"):
-        raise ValueError(f"--method must be paper or classifier. Got {method!r:.80}.")
-    used, other = ("classifier", "paper") if by_classifier else ("paper", "classifier")
+def is_table(task: str) -> bool:
+    """Whether what to learn is a file, not a task that has a name."""
+    return task not in tasks() and (Path(task).suffix.lower() in (".csv", ".tsv", ".txt") or Path(task).is_file())
+
+
+def _by_classifier(task: str, method: str | None) -> bool:
+    """Whether the classifier trains, not the paper's plan."""
+    from phasegrad.runs import TASKS
+
+    return task not in TASKS if method is None else method == "classifier"
+
+
+def _check_task(task: str, own: bool, options: Mapping[str, Any]) -> None:
+    """Refuse a task that there is not, and options that would have no effect on it."""
+    from phasegrad.runs import TASKS
+
+    if not own:
+        choice("task", task, (*tasks(), "FILE.csv"), "phasegrad train")
+    of_task = {**_OF_TASK, "method": TASKS} if own else _OF_TASK
     for name in options:
         word = "--" + name.replace("_", "-")
-        tasks = _OF_TASK.get(name, (task,))
-        if task not in tasks:
+        if name in _OF_TABLE and not own:
+            raise ValueError(f"{word} is for a CSV file of yours. Leave it out for {task}.")
+        allowed = of_task.get(name, (task,))
+        if task not in allowed:
             raise ValueError(
-                f"{word} is for the task{'s' * (len(tasks) > 1)} {', '.join(tasks)}. Leave it out for {task}."
+                f"{word} is for the task{'s' * (len(allowed) > 1)} {', '.join(allowed)}. Leave it out for "
+                f"{'a CSV file' if own else task}."
             )
+    if task in _IMAGES:
+        check_image_options(task, options)
+    else:
+        _check_method(printable(task), options)
+
+
+def _check_method(task: str, options: Mapping[str, Any]) -> None:
+    """Refuse a method that there is not, and options that would have no effect with it."""
+    from phasegrad.runs import TASKS
+
+    method = options.get("method")
+    if method not in (None, "paper", "classifier"):
+        raise ValueError(f"--method must be paper or classifier. Got {method!r:.80}.")
+    by_classifier = _by_classifier(task, method)
+    used, other = ("classifier", "paper") if by_classifier else ("paper", "classifier")
+    for name in options:
         if name in (_PAPER_ONLY if by_classifier else _CLASSIFIER_ONLY):
             others = (
                 f". Leave it out, or add --method {other}."
-                if task in published
+                if task in TASKS
                 else f", and {task} has no other. Leave it out."
             )
-            raise ValueError(f"{word} has no effect with --method {used}{others}")
-    if method == "paper" and task not in published:
-        raise ValueError(f"--method paper is for the tasks {', '.join(published)}. Leave it out for {task}.")
+            raise ValueError(f"--{name.replace('_', '-')} has no effect with --method {used}{others}")
+    if method == "paper" and task not in TASKS:
+        raise ValueError(f"--method paper is for the tasks {', '.join(TASKS)}. Leave it out for {task}.")
     if "beta" in options and options.get("gradient") in _WITHOUT_NUDGE:
         raise ValueError(
             f"--beta has no effect with --gradient {options['gradient']}, which does not nudge. Leave it out."
         )
 
 
-def _settings(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of a run with words for lists as lists."""
+def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a run, words for lists as lists."""
+    options = {name: value for name, value in given.items() if name not in _AROUND}
     if "learn" in options:
         options["learn"] = learn_words(options["learn"])
         if isinstance(options["learn"], dict) and "learning_rate" in options:
@@ -231,38 +380,6 @@ def _train_as_published(
     if result.interrupted:
         words = f"Stopped after epoch {result.state.epoch} of {plan.epochs}; everything above is of that epoch."
         typer.echo(words, err=True)
-        raise typer.Exit(STOPPED)
-
-
-def _train_classifiers(
-    task: str, seeds: list[int], load: dict[str, Any], options: dict[str, Any], places: Mapping[str, Path | None]
-) -> None:
-    """Train one classifier per seed, show the table, write what was asked for; of many seeds the best on training."""
-    from phasegrad.report import classifier_table, draw_classifier
-    from phasegrad.runs import ClassifierRun, load_task
-
-    runs: list[ClassifierRun] = []
-    many = counted(len(seeds), "classifier")
-    try:
-        with Console(stderr=True).status(f"training {many} ...") as status:
-            for seed in seeds:
-                runs.append(ClassifierRun.fit(load_task(task, seed, **load), seed, **options))
-                if runs[-1].interrupted:
-                    break
-                status.update(f"{len(runs)} of {many}, the last at {runs[-1].test_accuracy:.1%}")
-    except KeyboardInterrupt:
-        pass
-    if not runs:
-        typer.echo("Stopped before the first epoch; nothing was written.", err=True)
-        raise typer.Exit(STOPPED)
-    tables(places["json"]).print(classifier_table(runs))
-    best = max(runs, key=lambda run: run.classifier.history_.train_accuracy[-1])
-    put(places["save"], best.save, f" (seed {best.seed})", json=places["json"])
-    put(places["plot"], lambda place: draw_classifier(best, place), f" (seed {best.seed})", json=places["json"])
-    put_json(places["json"], {"task": task, "runs": [run.as_dict() for run in runs]})
-    if len(runs) < len(seeds) or runs[-1].interrupted:
-        last = f"the last of them for {counted(runs[-1].classifier.n_iter_, 'epoch')}"
-        typer.echo(f"Stopped after {len(runs)} of {many}, {last}; all above is of these.", err=True)
         raise typer.Exit(STOPPED)
 
 

@@ -22,8 +22,19 @@ LARGEST_SEED = 2**32 - 1
 _OF_PLAN = "The plan"  # names a parameter that the network does not have
 _PARAMETER = re.compile(r"The '(\w+)(\[[^]]*\])?' (?:parameter )?of [^.]*? (?=must )")
 
-Json = Annotated[Path | None, typer.Option(help="Also write every figure to this JSON file; - is standard output.")]
+#: The panel of the help for files that are asked for, and the options of most commands in it.
+RESULTS = "Where results go"
+Json = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", rich_help_panel=RESULTS, help="Write every figure as JSON; - is standard output."),
+]
+Plot = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", rich_help_panel=RESULTS, help="Draw a picture; ends in .svg, .png or .pdf."),
+]
 _DASH = Path("-")
+#: Characters of a bar, which leaves room for the words around it in 80 columns.
+_BAR = 14
 
 
 def check_words(ctx: Any, given: Mapping[str, Any], order: Iterable[Any]) -> None:
@@ -187,5 +198,5 @@ def failed(error: Exception) -> typer.Exit:
 def progress_bar(words: str) -> Progress:
     """Return a bar on standard error that vanishes at the end; ``words`` stand behind it."""
     console = Console(stderr=True)
-    columns = TextColumn("{task.description:<24}"), BarColumn(), TextColumn(words), TimeElapsedColumn()
+    columns = TextColumn("{task.description:<20}"), BarColumn(_BAR), TextColumn(words), TimeElapsedColumn()
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)

@@ -155,7 +155,7 @@ class Gradient:
             raise KeyError(f"This gradient was not taken by {parameter!r}. Ask for it with wrt={parameter!r}.")
         return self.values[parameter]
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> FloatArray:
         values = self.__dict__.get("values", {})
         if name in values:
             return values[name]

@@ -6,10 +6,11 @@ from phasegrad.hardware._device import Device
 from phasegrad.hardware._hardware import FAULTS, Hardware
 from phasegrad.hardware._learning import OnDevice
 from phasegrad.hardware._presets import preset, presets
-from phasegrad.hardware._tasks import Task, task
+from phasegrad.hardware._tasks import TASKS, Task, task
 
 __all__ = [
     "FAULTS",
+    "TASKS",
     "TOGETHER",
     "Budget",
     "Chip",

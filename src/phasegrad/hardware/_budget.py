@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from phasegrad.hardware._hardware import Hardware
 from phasegrad.hardware._learning import OnDevice
 from phasegrad.networks import Network
 from phasegrad.readouts import Readout
-from phasegrad.training import Plan, Training, train
+from phasegrad.training import History, Plan, Training, train
 
 TOGETHER = "all together"
 """What all faults together are called.
@@ -137,7 +138,7 @@ class Budget:
 
 def error_budget(
     networks: Sequence[Network], data: Any, hardware: Hardware, plan: Plan,
-    *, alone: bool = True, progress: Callable[[str], object] | None = None,
+    *, alone: bool = True, progress: Callable[[str, int], object] | None = None,
 ) -> Budget:  # fmt: skip
     """Let chips learn, one per network, with no fault, with each fault alone and with all; return what they reach.
 
@@ -155,7 +156,7 @@ def error_budget(
     alone : bool
         Whether to train with each fault alone, too.
     progress : callable, optional
-        Called with the name of the faults before each training.
+        Called with the name of the faults and the epoch: 0 before each training, and between epochs as `train` does.
 
     See Also
     --------
@@ -182,9 +183,10 @@ def error_budget(
         kinds[TOGETHER] = hardware
     learned = {}
     for fault, kind in kinds.items():
-        if progress is not None:
-            progress(fault)
-        learned[fault] = learn_with(kind, networks, data, plan, fault)
+        show = None if progress is None else partial(progress, fault)
+        if show is not None:
+            show(0)
+        learned[fault] = learn_with(kind, networks, data, plan, fault, show)
     chips = hardware.ensemble(networks[0], len(networks))
     deployed = _deployed(learned["none"][1], data, plan, chips)
     return Budget(
@@ -227,9 +229,12 @@ def advised(hardware: Hardware, network: Network, data: Any, plan: Plan) -> Meas
 
 
 def learn_with(
-    hardware: Hardware, networks: Sequence[Network], data: Any, plan: Plan, name: str = TOGETHER
-) -> tuple[Entry, Training]:
+    hardware: Hardware, networks: Sequence[Network], data: Any, plan: Plan, name: str = TOGETHER,
+    progress: Callable[[int], object] | None = None,
+) -> tuple[Entry, Training]:  # fmt: skip
     """Let chips of one kind learn, chip r with the seed r; return what became of them, and the training.
+
+    ``progress`` is called with the epoch.
 
     See Also
     --------
@@ -245,9 +250,14 @@ def learn_with(
     >>> training.ended
     'finished'
     """
+
+    def show(epoch: int, _history: History) -> None:
+        if progress is not None:
+            progress(epoch)
+
     chips = hardware.ensemble(networks[0], len(networks))
     cosines = _cosines(chips, networks, data, plan)
-    result = train(list(networks), data, plan, engine=OnDevice(chips, dead="count"))
+    result = train(list(networks), data, plan, engine=OnDevice(chips, dead="count"), progress=show)
     return Entry(name, result.history.test_accuracy[:, -1], cosines, int(result.history.skipped.sum())), result
 
 

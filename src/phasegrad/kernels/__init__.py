@@ -1,15 +1,27 @@
-"""Compiled code: nothing here knows networks, only arrays; importing it loads Numba, so do that where it is used.
+"""Compiled code: nothing here knows networks, only arrays. Numba is loaded with the first of its parts that is used.
 
-`_lanes` trains many small networks in lock-step, one per lane of a vector; `_layers` settles a mini-batch of one
-network, one sample per lane; `_sparse` are the loops of conjugate gradients.
+`lanes` trains many small networks in lock-step, one per lane of a vector; `layers` settles a mini-batch of one network,
+one sample per lane; `sparse` are the loops of conjugate gradients. Where there is no Numba (in a browser, say),
+``COMPILES`` is False and only `sparse` is there, as plain Python.
 """
 
-from phasegrad.kernels import _lanes as lanes
-from phasegrad.kernels import _layers as layers
-from phasegrad.kernels import _nudge as nudges
-from phasegrad.kernels import _program as program
-from phasegrad.kernels import _sparse as sparse
-from phasegrad.kernels import _tile as tile
-from phasegrad.kernels._vector import Rows
+from importlib import import_module
+from typing import Any
 
-__all__ = ["Rows", "lanes", "layers", "nudges", "program", "sparse", "tile"]
+from phasegrad.kernels._entrance import COMPILES
+
+_PARTS = {
+    "lanes": "_lanes", "layers": "_layers", "nudges": "_nudge", "program": "_program", "sparse": "_sparse",
+    "tile": "_tile",
+}  # fmt: skip
+
+__all__ = ["COMPILES", "Rows", "lanes", "layers", "nudges", "program", "sparse", "tile"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a part when it is first asked for."""
+    if name == "Rows":
+        return import_module("phasegrad.kernels._vector").Rows
+    if name in _PARTS:
+        return import_module(f"phasegrad.kernels.{_PARTS[name]}")
+    raise AttributeError(f"module 'phasegrad.kernels' has no attribute {name!r}")

@@ -37,7 +37,7 @@ class _Kept(FunctionCache):
             _warn()
 
 
-def entrance(function: Callable[..., Any]) -> Any:
+def kept(function: Callable[..., Any]) -> Any:
     """Compile a function that Python calls, to run without its lock, and keep the code on disk.
 
     Where nothing can be written, neither beside the sources nor at home, it is compiled in memory.

@@ -16,8 +16,8 @@ import numpy as np
 from numba import njit
 
 from phasegrad.kernels import _program as at
-from phasegrad.kernels._compilation import entrance
 from phasegrad.kernels._elementary import compiled, sine_and_cosine
+from phasegrad.kernels._entrance import entrance
 from phasegrad.kernels._guard import restart, settle
 from phasegrad.kernels._settling import (
     PERIODIC,

@@ -8,8 +8,8 @@ A lane that is done, or cannot go on, is masked: no sample's result depends on t
 
 from __future__ import annotations
 
-from phasegrad.kernels._compilation import entrance
 from phasegrad.kernels._elementary import compiled, rough_angle
+from phasegrad.kernels._entrance import entrance
 from phasegrad.kernels._nudge import FREE, GIVEN, nudge_places, open_nudge, turn_nudge
 from phasegrad.kernels._tile import (
     BLOCK,

@@ -6,7 +6,7 @@ measured to take eight times as long as one.
 
 import numpy as np
 
-from phasegrad.kernels._compilation import entrance
+from phasegrad.kernels._entrance import entrance
 
 
 @entrance

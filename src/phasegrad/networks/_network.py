@@ -127,6 +127,8 @@ class Network:
 
     graph: Graph
     terms: tuple[Term, ...]
+    omega: FloatArray
+    coupling: FloatArray
     input_mode: str
     input_scale: float
     input_phase: float

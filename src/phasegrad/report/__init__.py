@@ -11,8 +11,10 @@ from phasegrad.report.training import (
     classifier_table,
     draw_classifier,
     draw_images,
+    draw_regressor,
     image_table,
     prediction_table,
+    regressor_table,
     training_table,
 )
 
@@ -26,10 +28,12 @@ __all__ = [
     "draw_growth",
     "draw_images",
     "draw_objectives",
+    "draw_regressor",
     "draw_two_phase",
     "grid_tables",
     "image_table",
     "prediction_table",
+    "regressor_table",
     "speed_tables",
     "studies_table",
     "training_table",

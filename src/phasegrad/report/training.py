@@ -17,7 +17,7 @@ from phasegrad.models import Prediction
 from phasegrad.objectives import ClassObjective
 from phasegrad.pictures import CYCLE, Ring, draw_confusion, draw_rings, drawn, letter
 from phasegrad.report.console import table
-from phasegrad.runs import SUCCESS, ClassifierRun, ImageRun
+from phasegrad.runs import SUCCESS, ClassifierRun, ImageRun, RegressorRun
 from phasegrad.training import History, Training
 
 if TYPE_CHECKING:
@@ -70,14 +70,34 @@ def classifier_table(runs: Sequence[ClassifierRun]) -> RenderableType:
         shares = (f"{share:.1%}" for share in (run.untrained_accuracy, run.test_accuracy, history.train_accuracy[-1]))
         shortened = f"{int(history.shortened.sum())} of {int(history.updates.sum())}"
         rows.append((run.seed, *shares, int(history.skipped[1:].sum()), shortened, run.unsettled))
-    network = first.classifier.network_
-    sizes = len(network.inputs), *np.atleast_1d(first.classifier.hidden), len(network.outputs)
-    shape = "-".join(str(size) for size in sizes)
-    epochs = counted(first.classifier.n_iter_, "epoch")
+    shape, epochs = _shape(first.classifier), counted(first.epochs, "epoch")
     title = f"{first.data.name}: {counted(len(runs), 'run')} of a {shape} network, {epochs}"
     headings = ("seed", "untrained", "test", "train (running)", "skipped", "shortened", "unsettled")
     scores = np.array([[run.test_accuracy, run.untrained_accuracy] for run in runs])
     return Group(_first(title, headings, rows), Text(_summary(*scores.T)))
+
+
+def regressor_table(runs: Sequence[RegressorRun]) -> RenderableType:
+    """Return a table of the runs and a line of summary."""
+    first, rows = runs[0], []
+    for run in runs:
+        history = run.regressor.history_
+        shortened = f"{int(history.shortened.sum())} of {int(history.updates.sum())}"
+        figures = (f"{run.untrained_score:.3f}", f"{run.score:.3f}", f"{run.error:.4g}")
+        rows.append((run.seed, *figures, int(history.skipped[1:].sum()), shortened, run.unsettled))
+    title = f"{first.data.name}: {counted(len(runs), 'run')} of a {_shape(first.regressor)} network, predicting "
+    title += f"{printable(first.data.target)}, {counted(first.epochs, 'epoch')}"
+    headings = ("seed", "untrained R2", "test R2", "test error (rms)", "skipped", "shortened", "unsettled")
+    scores = np.array([run.score for run in runs])
+    summary = f"test R2: mean {scores.mean():.3f}, worst {scores.min():.3f}, best {scores.max():.3f}"
+    return Group(_first(title, headings, rows), Text(summary))
+
+
+def _shape(estimator: Any) -> str:
+    """Return the layers of an estimator's network: 4-50-3."""
+    network = estimator.network_
+    sizes = len(network.inputs), *np.atleast_1d(estimator.hidden), len(network.outputs)
+    return "-".join(str(size) for size in sizes)
 
 
 def image_table(runs: Sequence[ImageRun]) -> RenderableType:
@@ -134,6 +154,20 @@ def draw_classifier(run: ClassifierRun, path: Path) -> None:
         ]
         draw_rings(circle, rings)
         letter(circle, "c", "output phases (filled: true class)")
+
+
+def draw_regressor(run: RegressorRun, path: Path) -> None:
+    """Draw a trained regressor: predictions of the test part against the truth, and the learning curve."""
+    data, history = run.data, run.regressor.history_
+    with drawn(path, 9.0, 4.2, 1, 2) as (_, (answers, curve)):
+        ends = [min(data.y_test.min(), run.predicted.min()), max(data.y_test.max(), run.predicted.max())]
+        answers.plot(ends, ends, color="#999999", linewidth=0.8)
+        answers.scatter(data.y_test, run.predicted, s=14, color=CYCLE[0], alpha=0.7, linewidths=0)
+        answers.set(xlabel=f"{data.target}, true", ylabel="predicted")
+        letter(answers, "a", f"{data.name}, test: R2 {run.score:.3f}")
+        answers.set_aspect("equal", adjustable="datalim")
+        history.plot(curve, score="loss")
+        letter(curve, "b", "learning")
 
 
 def draw_images(run: ImageRun, path: Path) -> None:

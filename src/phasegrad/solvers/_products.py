@@ -27,6 +27,7 @@ from scipy.linalg import lapack
 from phasegrad._validation import Array, BoolArray, FloatArray, IntArray
 from phasegrad.dynamics import Pull, System
 from phasegrad.graphs import lazy_property
+from phasegrad.kernels import COMPILES
 from phasegrad.solvers._elimination import Batch, Elimination
 from phasegrad.terms import cosines
 
@@ -187,7 +188,7 @@ class Products:
         first, rest = self.first, int(self.nodes.size) - self.first
         cheap = first * rest**2 + rest**3 / 3 <= 20 * (first + rest) ** 2 and first * rest**2 <= _FEW_PRODUCTS
         inside = self.pull is None or bool((self.pull.nodes >= first).all())
-        return cheap and inside and self.couplings.coloured
+        return COMPILES and cheap and inside and self.couplings.coloured
 
     def take(self, rows: Array) -> Products:
         """Return some of the samples."""

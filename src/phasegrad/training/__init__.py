@@ -19,7 +19,7 @@ from phasegrad.training._optimizers import (
 from phasegrad.training._plan import Plan, Shuffle, classifier_plan, image_plan, paper_plan
 from phasegrad.training._samples import Samples
 from phasegrad.training._tensors import DTYPES
-from phasegrad.training._train import ENGINES, check_device, prepare, train
+from phasegrad.training._train import ENGINES, Report, check_device, prepare, train
 
 __all__ = [
     "DTYPES",
@@ -37,6 +37,7 @@ __all__ = [
     "Plan",
     "Problem",
     "Progress",
+    "Report",
     "Samples",
     "Schedule",
     "Shuffle",

@@ -18,6 +18,7 @@ import numpy as np
 
 from phasegrad._validation import Array, BoolArray, FloatArray, IntArray
 from phasegrad.graphs import Graph
+from phasegrad.kernels import COMPILES
 from phasegrad.networks import Network
 from phasegrad.objectives import ClassObjective, PaperPair, formula_of
 from phasegrad.terms import Coupling, Field, Frequencies
@@ -97,6 +98,7 @@ class LaneEngine:
         strange = [str(term) for term in network.terms if not (type(term) in _TERMS and term.phasor)]
         formula = formula_of(cost)
         reasons = [
+            (not COMPILES, "are compiled code, and Numba is not installed"),
             (network.graph.layout is not None, "know no parameters that several edges or oscillators share"),
             (strange, f"train reciprocal sine coupling, frequencies and bias fields, not {', '.join(strange)}"),
             (formula is None or formula.kind not in _COSTS, "know costs that are distances to target phases"),

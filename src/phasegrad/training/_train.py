@@ -97,7 +97,8 @@ def train(
         The numbers of the torch engine; single precision if left out. In double precision it agrees with the batch
         engine.
     progress : callable, optional
-        Called with the epoch and the history so far after every evaluation.
+        Called with the epoch and the history so far after every evaluation, and in between wherever training pauses
+        between two epochs: the history then ends with the last evaluation.
     **changes
         Fields of `Plan`.
 
@@ -277,7 +278,7 @@ class _Run:
                         ended = "patience"
                 self._after_epoch(due)
                 snapshot = self._snapshot()
-                if report is not None and rows[-1]["epoch"] == self.epoch:
+                if report is not None:
                     report(self.epoch, History.of(rows))
         except KeyboardInterrupt:
             ended = "interrupted"
@@ -293,6 +294,8 @@ class _Run:
         fit = max(1, _ORDERS_AT_ONCE // max(size * len(self.networks), 1))
         if plan.augmentation is not None or plan.input_noise:
             fit = 1  # draws of an epoch come after its order and before the next: it matters not where training stops
+        if not isinstance(self.engine, LaneEngine):
+            fit = 1  # nothing is gained by many epochs at once, and `progress` is told of each
         block = 1
         while block < fit and self.epoch + block < last and not plan.evaluates_after(self.epoch + block):
             block += 1

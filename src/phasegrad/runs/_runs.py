@@ -1,30 +1,27 @@
-"""Runs: from words (a task, seeds, a start) to networks and data, and from results to plain data and a model file."""
+"""Runs: one network per seed by the paper's plan, one estimator on a data set, one layered network on images."""
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import time
-from array import array
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from phasegrad import datasets
-from phasegrad._files import printable
 from phasegrad._validation import FloatArray, IntArray, choice
 from phasegrad.datasets import Dataset, Scaling, Shifts
 from phasegrad.initial import STARTS
 from phasegrad.models import Model, confusion_counts, save_model
 from phasegrad.networks import Dense, Network, layered, layers
-from phasegrad.training import History, Training, image_plan, train
+from phasegrad.runs._tables import Quantities
+from phasegrad.training import History, Report, Training, image_plan, train
 
 if TYPE_CHECKING:
-    from phasegrad.estimators import OscillatorClassifier
+    from phasegrad.estimators import OscillatorClassifier, OscillatorRegressor
 
 TASKS = ("vowels", "fm", "xor")
 CLASSIFIER_TASKS = ("digits", *datasets.CLASSICS, *TASKS)
@@ -34,8 +31,8 @@ IMAGE_NETWORK = {"gain": 0.4, "field": 2.0}
 _AT_ONCE = 2048
 #: A run counts as a success if its accuracy exceeds this; the paper's threshold.
 SUCCESS = 0.6
-# Characters of a line of a table, and of the columns that an error lists.
-_LONGEST_LINE, _LONGEST_LIST = 2**22, 200
+#: Parameters of a network beyond which they are left to model files.
+_MOST_PARAMETERS = 10_000
 
 
 @dataclass(frozen=True)
@@ -87,8 +84,8 @@ class Runs:
             "train_unstable": history.train_unstable[:, 1:].sum(axis=1),
         }
         runs = [
-            {"seed": seed} | {name: values[r].item() for name, values in columns.items()}
-            for r, seed in enumerate(seeds)
+            {"seed": seed} | {name: values[r].item() for name, values in columns.items()} | _parameters(network)
+            for r, (seed, network) in enumerate(zip(seeds, result.networks, strict=True))
         ]
         return {
             "runs": runs,
@@ -115,14 +112,14 @@ class ClassifierRun:
     unsettled: int
 
     @classmethod
-    def fit(cls, data: Dataset, seed: int, **options: Any) -> ClassifierRun:
+    def fit(cls, data: Dataset, seed: int, *, progress: Report | None = None, **options: Any) -> ClassifierRun:
         """Train on the training part and score the test part, before and after."""
         from phasegrad.estimators import OscillatorClassifier  # scikit-learn is slow to import, and not always needed
 
         drawn = OscillatorClassifier(random_state=seed, **{**options, "epochs": 0}).fit(data.x_train, data.y_train)
         untrained = float(drawn.score(data.x_test, data.y_test))
         classifier = OscillatorClassifier(random_state=seed, **options)
-        classifier.fit(data.x_train, data.y_train)
+        classifier.fit(data.x_train, data.y_train, progress=progress)
         state = classifier.settle(data.x_test)
         phases = state.phases[:, list(classifier.network_.outputs)]
         predicted = classifier.objective_.decide(phases)
@@ -133,6 +130,16 @@ class ClassifierRun:
     def interrupted(self) -> bool:
         """Whether training was stopped from outside."""
         return bool(self.classifier.training_.interrupted)
+
+    @property
+    def epochs(self) -> int:
+        """For how many it was trained."""
+        return int(self.classifier.n_iter_)
+
+    @property
+    def merit(self) -> float:
+        """What the best of many runs has most of: accuracy on its training part; test data has no say."""
+        return float(self.classifier.history_.train_accuracy[-1])
 
     def confusion(self) -> IntArray:
         """Return how many test samples of each class (rows) were given each class (columns)."""
@@ -162,6 +169,78 @@ class ClassifierRun:
             "updates": int(history.updates.sum()),
             "test_unsettled": self.unsettled,
             "confusion": self.confusion().tolist(),
+            "classes": list(self.data.classes),
+            **_parameters(self.classifier.network_),
+        }
+
+
+@dataclass(frozen=True)
+class RegressorRun:
+    """One seed of `OscillatorRegressor` on one table: what it was before and after, and its test predictions."""
+
+    seed: int
+    data: Quantities
+    regressor: OscillatorRegressor
+    untrained_score: float
+    predicted: FloatArray
+    unsettled: int
+
+    @classmethod
+    def fit(cls, data: Quantities, seed: int, *, progress: Report | None = None, **options: Any) -> RegressorRun:
+        """Train on the training part and score the test part, before and after."""
+        from phasegrad.estimators import OscillatorRegressor
+
+        drawn = OscillatorRegressor(random_state=seed, **{**options, "epochs": 0}).fit(data.x_train, data.y_train)
+        regressor = OscillatorRegressor(random_state=seed, **options)
+        regressor.fit(data.x_train, data.y_train, progress=progress)
+        untrained = determination(data.y_test, drawn.predict(data.x_test))
+        lost = int(np.sum(~regressor.settle(data.x_test).stable))
+        return cls(seed, data, regressor, untrained, regressor.predict(data.x_test), lost)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether training was stopped from outside."""
+        return bool(self.regressor.training_.interrupted)
+
+    @property
+    def epochs(self) -> int:
+        """For how many it was trained."""
+        return int(self.regressor.n_iter_)
+
+    @property
+    def merit(self) -> float:
+        """What the best of many runs has most of: minus its cost on the training part."""
+        return -float(self.regressor.history_.train_loss[-1])
+
+    @property
+    def score(self) -> float:
+        """The coefficient of determination on the test part."""
+        return determination(self.data.y_test, self.predicted)
+
+    @property
+    def error(self) -> float:
+        """The root of the mean squared error on the test part, in units of the target."""
+        return float(np.sqrt(np.mean((self.predicted - self.data.y_test) ** 2)))
+
+    def save(self, path: Path) -> None:
+        """Write the trained network as a model file that `phasegrad predict` reads."""
+        save_model(path, self.regressor.to_model([self.data.target], self.data.features))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the run as plain data."""
+        history = self.regressor.history_
+        return {
+            "seed": self.seed,
+            "untrained_test_r2": self.untrained_score,
+            "test_r2": self.score,
+            "test_rmse": self.error,
+            "train_loss": history.train_loss.tolist(),
+            "skipped": int(history.skipped[1:].sum()),
+            "shortened": int(history.shortened.sum()),
+            "updates": int(history.updates.sum()),
+            "test_unsettled": self.unsettled,
+            "target": self.data.target,
+            **_parameters(self.regressor.network_),
         }
 
 
@@ -264,7 +343,22 @@ class ImageRun:
             "test_unsettled": int(history.test_unsettled[0, -1]),
             "test_unproved": int(history.test_unstable[0, -1]),
             "plan": {name: _plain(value) for name, value in vars(self.training.plan).items()},
+            **_parameters(self.training.network),
         }
+
+
+def determination(truth: FloatArray, predicted: FloatArray) -> float:
+    """Return the coefficient of determination: 1 is right, 0 no better than the mean; NaN of a constant truth."""
+    spread = float(np.sum((truth - truth.mean()) ** 2))
+    return 1.0 - float(np.sum((truth - predicted) ** 2)) / spread if spread else float("nan")
+
+
+def _parameters(network: Network) -> dict[str, Any]:
+    """Return the values of every parameter as plain data, or where to find them if they are many."""
+    size = sum(values.size for values in network.parameters.values())
+    if size > _MOST_PARAMETERS:
+        return {"parameters": f"{size} numbers, more than {_MOST_PARAMETERS}: --save writes them to a model file."}
+    return {"parameters": {name: values.tolist() for name, values in network.parameters.items()}}
 
 
 def moves_of(data: Dataset) -> Shifts:
@@ -296,103 +390,6 @@ def load_task(
         "xor": datasets.xor,
     }
     return loaders[task]()
-
-
-def read_samples(path: Path, features: Sequence[str]) -> FloatArray:
-    """Return the feature columns of a CSV file, shape (n, n_features); other columns are ignored."""
-    place, samples, count = printable(path), array("d"), 0
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = _rows(place, file)
-            line, header = next(rows, (1, []))
-            places = _places(place, line, header, features)
-            for line, row in rows:
-                if len(row) != len(header):
-                    raise ValueError(
-                        f"{place}, line {line}: columns in this line {len(row)}, in the header {len(header)}."
-                    )
-                samples.extend(_number(f"{place}, line {line}: {header[k]}", row[k]) for k in places)
-                count += 1
-    except FileNotFoundError:
-        raise FileNotFoundError(f"There is no file {place}.") from None
-    except IsADirectoryError:
-        raise ValueError(f"{place} is a folder. Name a file.") from None
-    except UnicodeDecodeError:
-        raise ValueError(f"{place} is not a text file in UTF-8. Save it as CSV in that encoding.") from None
-    except OSError as error:
-        raise OSError(f"Could not read {place}: {error.strerror}. Name another file.") from error
-    if not count:
-        raise ValueError(f"{place} has a header and no rows under it. Give at least one sample.")
-    return np.array(samples).reshape(count, len(features))
-
-
-def _rows(place: str, file: IO[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a table that are not blank, each with the line of the file it begins in."""
-    table = csv.reader(_lines(place, file), strict=True)
-    while True:
-        line = table.line_num + 1
-        try:
-            row = next(table, None)
-        except csv.Error as error:
-            reason = str(error)
-            if "limit" in reason:
-                reason = f"a field has more than {csv.field_size_limit()} characters"
-            raise ValueError(f"{place}, line {line} cannot be read as CSV: {reason}.") from None
-        if row is None:
-            return
-        if row:
-            yield line, row
-
-
-def _lines(place: str, file: IO[str]) -> Iterator[str]:
-    """Yield the lines of a text, none of them without end."""
-    number = 0
-    while line := file.readline(_LONGEST_LINE + 1):
-        number += 1
-        if len(line) > _LONGEST_LINE:
-            raise ValueError(f"{place}, line {number} has more than {_LONGEST_LINE} characters. Give shorter lines.")
-        if "\0" in line:
-            raise ValueError(
-                f"{place}, line {number} holds a character of code 0, so it is not a text file in UTF-8. "
-                "Save it as CSV in that encoding."
-            )
-        yield line
-
-
-def _places(place: str, line: int, header: list[str], features: Sequence[str]) -> list[int]:
-    """Return where the features are among the columns."""
-    missing = [name for name in features if name not in header]
-    if missing:
-        needed = _listed(features)
-        found = _listed([name for name in header if name.strip()])
-        raise ValueError(
-            f"{place} has no column {missing[0]!r}. The model needs {needed}; the file has {found or 'no columns'}."
-        )
-    twice = [name for name, times in Counter(header).items() if name and times > 1]
-    if twice:
-        raise ValueError(
-            f"{place}, line {line} names the column {twice[0]!r:.80} twice. Every column needs a name of its own."
-        )
-    return [header.index(name) for name in features]
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Return names in a row, the first of them where there are many."""
-    listed = printable(", ".join(names))
-    return listed[:_LONGEST_LIST] + (" ..." if len(listed) > _LONGEST_LIST else "")
-
-
-def _number(words: str, text: str) -> float:
-    """Return the number that a field holds, written as everywhere, not as Python also takes it (5_1)."""
-    try:
-        if "_" in text or not text.isascii():
-            raise ValueError
-        number = float(text)
-    except ValueError:
-        raise ValueError(f"{printable(words)} is {text!r:.60}, not a number.") from None
-    if not np.isfinite(number):
-        raise ValueError(f"{printable(words)} is {text!r:.60}, not a finite number.")
-    return number
 
 
 def _plain(value: Any) -> Any:
