@@ -361,6 +361,9 @@ def test_no_table_is_cut_off_and_nothing_runs_out_of_the_window(page, width):
     lost = "cells => cells.filter(cell => cell.getClientRects().length === 0).length"
     assert page.eval_on_selector_all("td, th", lost) == 0
     assert page.locator("nav a").last.is_visible()
+    hints = """boxes => boxes.map(box => [box.scrollWidth > box.clientWidth + 1,
+      getComputedStyle(box.nextElementSibling, '::before').content.includes('sideways')])"""
+    assert all(cut == said for cut, said in page.eval_on_selector_all(".card.wide", hints))
 
 
 def test_the_first_screen_shows_the_findings_and_the_figure(page):
