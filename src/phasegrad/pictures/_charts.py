@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # Bars that can have a name each.
 _NAMED = 30
 # Letters that their names have in one line, side by side.
-_LETTERS = 50
+_LETTERS = 40
 # A matrix in which every cell can say what it holds.
 _WORDED = 16
 
@@ -70,7 +70,7 @@ def draw_matrix(
         for (row, column), word in np.ndenumerate(words):
             colour = "white" if shares[row, column] > 0.5 else "black"
             axes.text(column + 0.5, row + 0.5, str(word), ha="center", va="center", color=colour)
-    long = max(map(len, columns), default=0) > 4 and len(columns) > 2
+    long = sum(map(len, columns)) > _LETTERS
     axes.set_xticks(
         np.arange(len(columns)) + 0.5, columns, rotation=30 if long else 0, ha="right" if long else "center"
     )

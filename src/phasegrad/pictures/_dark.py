@@ -38,7 +38,9 @@ _COLOUR = re.compile(rb"#[0-9a-fA-F]{6}\b")
 
 def on_dark(svg: bytes) -> bytes:
     """Return an SVG picture, drawn for white paper, in colours for a dark page."""
-    return _COLOUR.sub(lambda found: _turned(found.group().decode("ascii").lower()).encode("ascii"), svg)
+    turned = _COLOUR.sub(lambda found: _turned(found.group().decode("ascii").lower()).encode("ascii"), svg)
+    # What has no colour of its own, as words have none, is black otherwise.
+    return turned.replace(b"<svg ", f'<svg fill="{DARK_INK}" '.encode("ascii"), 1)
 
 
 @cache

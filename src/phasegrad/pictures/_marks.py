@@ -43,7 +43,7 @@ def violin(axes: Axes, place: float, percent: FloatArray, colour: str, filled: S
     points there is none.
     """
     if len(percent) >= _DISTRIBUTION:
-        heights = np.linspace(0, 100, 201)
+        heights = np.linspace(0, 100, 101)
         images = np.concatenate([percent, -percent, 200 - percent])
         density = np.exp(-0.5 * ((heights[:, None] - images) / 3.5) ** 2).sum(axis=1)
         half = 0.42 * density / density.max()

@@ -13,7 +13,19 @@ from phasegrad.equilibria import find_equilibrium
 from phasegrad.gradients import adjoint, two_phase
 from phasegrad.networks import Network, layered
 from phasegrad.objectives import PhaseTargets
-from phasegrad.pictures import ROLES, WIDE, arrange, draw_bars, draw_clocks, draw_edges, drawn, fit, letter, panels
+from phasegrad.pictures import (
+    COLOURS,
+    ROLES,
+    WIDE,
+    arrange,
+    draw_bars,
+    draw_clocks,
+    draw_edges,
+    drawn,
+    fit,
+    letter,
+    panels,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,8 +62,7 @@ def _draw(axes: Sequence[Axes], seed: int, beta: float) -> None:
     letter(free, "a", "settle: free equilibrium θ*")
     _draw_network(nudged, network, phases, phases + shift * magnified, target)
     letter(nudged, "b", f"nudge the outputs, β = {beta:g}")
-    words = f"black: free; dashes: target\npurple: nudged, shift × {magnified:.0f}"
-    nudged.text(0.5, -0.01, words, transform=nudged.transAxes, ha="center", va="top", fontsize=7)
+    _name_hands(nudged, f"nudged, shift × {magnified:.0f}")
     _draw_gradient(read, network, gradient, exact)
     letter(read, "c", "shift / β is minus the gradient")
 
@@ -76,6 +87,20 @@ def _draw_network(
         look: dict[str, Any] = {"color": "black", "linewidth": 1, "zorder": 4}
         axes.plot(x + along * np.cos(angle), y + along * np.sin(angle), linestyle=(0, (2.5, 1.5)), **look)
     fit(axes, places, 1.65 * radius)
+
+
+def _name_hands(axes: Axes, shifted: str) -> None:
+    """Say which hand is which, under the panel."""
+    from matplotlib.lines import Line2D
+
+    looks: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("free", {"color": "black", "linewidth": 2}),
+        ("target", {"color": "black", "linewidth": 1, "linestyle": (0, (2.5, 1.5))}),
+        (shifted, {"color": COLOURS["two_phase"], "linewidth": 2}),
+    )
+    handles = [Line2D([], [], label=words, **look) for words, look in looks]
+    place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.02), "borderaxespad": 0}
+    axes.legend(handles=handles, ncols=2, columnspacing=1.2, **place)
 
 
 def _draw_gradient(axes: Axes, network: Network, nudged: FloatArray, exact: FloatArray) -> None:
