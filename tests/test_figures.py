@@ -60,8 +60,13 @@ def successes(name: str) -> Callable[[Any], int]:
 
 REPRODUCING, ACCURACIES = "docs/reproducing.md", "docs/accuracies.md"
 FIGURES = [
-    Figure("docs/speed.md", "takes {0:,.0f} times less processor time", "bench", lambda r: r["small"]["ratio_kernel"]),
-    Figure("docs/speed.md", "history {0:,.0f} times less", "bench", lambda r: r["small"]["ratio_end_to_end"]),
+    Figure(
+        "docs/speed.md", "takes about {0:,.0f} times less", "bench", lambda r: round(r["small"]["ratio_kernel"], -2)
+    ),
+    Figure(
+        "docs/speed.md", "history about {0:,.0f} times less", "bench",
+        lambda r: round(r["small"]["ratio_end_to_end"], -2),
+    ),
     Figure(
         ACCURACIES, "of 100 seeds {0} are solved with up to five starts each, {1} with one", "classifiers",
         lambda r: (r["xor"]["five starts"], r["xor"]["one start"]),
