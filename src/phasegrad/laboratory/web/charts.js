@@ -212,7 +212,7 @@ export function drawHistory(surface, view) {
 }
 
 /**
- * Decisions over the square of inputs, samples on top. view: {map, cells, reach, samples, labels, here, colours, names}
+ * Decisions over the square of inputs, samples on top. view: {map, cells, reach, samples, labels, here, colours}
  */
 export function drawMap(surface, view) {
   const context = surface.cleared();
@@ -250,7 +250,7 @@ export function drawMap(surface, view) {
 
 /**
  * Output phases of many samples on arcs of the circle, one arc per output, opened to the range they need.
- * view: {phases, labels, asked, reach, colours, names}
+ * view: {phases, labels, asked, reach, colours}
  */
 export function drawFan(surface, view) {
   const context = surface.cleared();

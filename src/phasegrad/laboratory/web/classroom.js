@@ -113,7 +113,6 @@ export class Classroom {
     this.parts.learn.textContent = "Learn";
     this.#show(true);
     this.report();
-    this.lab.onLearned?.();
   }
 
   /** Put what was learned on the bench and draw it. */
