@@ -60,9 +60,9 @@ def study_names() -> list[str]:
 
 def grid_cases() -> Iterable[str]:
     """Return the names of power grids."""
-    from phasegrad.datasets import grids
+    from phasegrad import datasets
 
-    return grids.CASES
+    return datasets.grids.CASES
 
 
 def _literal(text: str) -> str:

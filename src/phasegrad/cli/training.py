@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
 import phasegrad
 from phasegrad._files import printable
@@ -17,6 +18,7 @@ from phasegrad.cli.images import check_image_options, train_images
 from phasegrad.cli.signals import STOPPED
 from phasegrad.cli.words import (
     RESULTS,
+    Json,
     check_places,
     learn_words,
     progress_bar,
@@ -386,9 +388,7 @@ def _train_as_published(
 def predict(
     model: Annotated[Path, typer.Argument(help="Model file that `phasegrad train --save` wrote.")],
     samples: Annotated[Path, typer.Argument(help="CSV file whose header names the model's features.")],
-    json: Annotated[
-        Path | None, typer.Option(help="Also write the answers to this JSON file; - is standard output.")
-    ] = None,
+    json: Json = None,
 ) -> None:
     """Answer the rows of a CSV file with a trained model; columns that are not features are ignored."""
     from phasegrad.report import prediction_table
@@ -396,7 +396,8 @@ def predict(
 
     check_places(json, inputs=[model, samples])
     loaded = phasegrad.load_model(model)
-    answer = loaded.predict(read_samples(samples, loaded.features))
+    with Console(stderr=True).status(f"answering {printable(samples)} ..."):
+        answer = loaded.predict(read_samples(samples, loaded.features))
     tables(json).print(prediction_table(answer, loaded.classes))
     found = {"classes": answer.names} if answer.values is None else {"values": answer.values.tolist()}
     put_json(json, {**found, "stable": answer.equilibrium.stable.tolist()})

@@ -258,6 +258,8 @@ def learn_with(
     chips = hardware.ensemble(networks[0], len(networks))
     cosines = _cosines(chips, networks, data, plan)
     result = train(list(networks), data, plan, engine=OnDevice(chips, dead="count"), progress=show)
+    if result.interrupted:
+        raise KeyboardInterrupt
     return Entry(name, result.history.test_accuracy[:, -1], cosines, int(result.history.skipped.sum())), result
 
 

@@ -57,8 +57,8 @@ def training_table(seeds: Sequence[int], result: Training) -> RenderableType:
 
 _WHY = (
     "Why seeds fail: the paper's cost and its decision disagree, so about half of the random starts end as inverted "
-    "classifiers (phasegrad reproduce mechanism shows how). --init spectral starts on the right side; "
-    "--decision nearest --learn omega=0.01,coupling=0.5 decides as the cost asks."
+    "classifiers (phasegrad reproduce mechanism shows how). Add --init spectral to start on the right side, or "
+    "--decision nearest --learn omega=0.01,coupling=0.5 to decide as the cost asks."
 )
 
 

@@ -294,8 +294,8 @@ class _Run:
         fit = max(1, _ORDERS_AT_ONCE // max(size * len(self.networks), 1))
         if plan.augmentation is not None or plan.input_noise:
             fit = 1  # draws of an epoch come after its order and before the next: it matters not where training stops
-        if not isinstance(self.engine, LaneEngine):
-            fit = 1  # nothing is gained by many epochs at once, and `progress` is told of each
+        if not isinstance(self.engine, tuple(ENGINES.values())):
+            fit = 1  # an engine of one's own is slow, as chips are: `progress` is told of every epoch
         block = 1
         while block < fit and self.epoch + block < last and not plan.evaluates_after(self.epoch + block):
             block += 1
