@@ -264,7 +264,9 @@ def test_tables_are_those_of_the_stored_results(page):
 
 def test_the_claims_that_are_stored_have_the_verdicts_of_the_page():
     page = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
-    counts = {name: int(number) for number, name in re.findall(r"(\d+) ([a-z ,']+?)(?=, \d|\.$)", page.split("\n\n")[2])}
+    counts = {
+        name: int(number) for number, name in re.findall(r"(\d+) ([a-z ,']+?)(?=, \d|\.$)", page.split("\n\n")[2])
+    }
     found = [each["verdict"] for each in results("claims")["claims"].values()]
     assert {name: found.count(name) for name in found} == counts
 

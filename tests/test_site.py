@@ -148,9 +148,6 @@ def test_pictures_have_a_version_for_the_dark():
     assert pictures.twice("![a b](images/x.svg) ![c](y.png)") == (
         "![a b](images/x.svg#only-light)![a b](images/x-dark.svg#only-dark) ![c](y.png)"
     )
-    dark = pictures.darkened(b'<svg width="1"><path style="fill: #000000"/><path d="M0 0"/></svg>')
-    assert dark.count(b"#000000") == 0
-    assert re.match(rb'<svg fill="#[0-9a-f]{6}" width="1">', dark)
 
 
 def test_the_navigation_names_every_page():

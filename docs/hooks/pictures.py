@@ -37,12 +37,6 @@ def twice(markdown: str) -> str:
     return _PICTURE.sub(both, markdown)
 
 
-def darkened(svg: bytes) -> bytes:
-    """Return an SVG for the dark; what has no colour of its own, as letters have none, is drawn in its ink."""
-    ink = drawing.on_dark(b"#000000")
-    return drawing.on_dark(svg).replace(b"<svg ", b'<svg fill="' + ink + b'" ', 1)
-
-
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pictures of the gallery, and a dark version of every SVG that pages show."""
     text = (Path(config.docs_dir) / GALLERY).read_text(encoding="utf-8")
@@ -54,7 +48,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for name, content in {**pictures, **stored}.items():
         if name.endswith(".svg"):
             dark = name.removesuffix(".svg") + "-dark.svg"
-            files.append(File.generated(config, dark, content=darkened(content)))
+            files.append(File.generated(config, dark, content=drawing.on_dark(content)))
     return files
 
 
