@@ -11,7 +11,7 @@ from phasegrad.equilibria._equilibrium import (
     tolerance_of,
 )
 from phasegrad.equilibria._settling import Settling
-from phasegrad.equilibria._states import Equilibria, find_equilibria, ring_order, winding_numbers
+from phasegrad.equilibria._states import Equilibria, find_equilibria
 
 __all__ = [
     "CriticalScale",
@@ -23,9 +23,7 @@ __all__ = [
     "find_equilibria",
     "find_equilibrium",
     "random_phases",
-    "ring_order",
     "settle",
     "settled",
     "tolerance_of",
-    "winding_numbers",
 ]

@@ -103,12 +103,12 @@ def find_equilibria(
     members.sort(key=len, reverse=True)
     phases = np.array([stable[group[0]] for group in members]).reshape(len(members), network.size)
     counts = found.counts
-    cycle = ring_order(network)
+    cycle = _ring_order(network)
     return Equilibria(
         phases=frozen_array(phases),
         energy=frozen_array(energy(network, phases, inputs)) if network.reciprocal else None,
         share=frozen_array(np.array([len(group) for group in members], dtype=float) / starts),
-        winding=None if cycle is None else frozen_array(winding_numbers(phases, cycle)),
+        winding=None if cycle is None else frozen_array(_winding(phases, cycle)),
         starts=starts,
         unstable=int(np.sum(found.converged & ~found.stable)),
         unconverged=counts[Status.UNCONVERGED] + counts[Status.CANNOT_LOCK],
@@ -129,7 +129,7 @@ def _group(phases: FloatArray, distance: float = 1e-6) -> list[list[int]]:
     return groups
 
 
-def ring_order(network: Network) -> IntArray | None:
+def _ring_order(network: Network) -> IntArray | None:
     """Return the nodes in order around the ring, or None if the graph is not a single ring."""
     size, ends = network.size, network.edges.T
     if size < 3 or network.n_edges != size or np.any(np.bincount(ends.ravel(), minlength=size) != 2):
@@ -139,8 +139,7 @@ def ring_order(network: Network) -> IntArray | None:
     return order if order.size == size else None
 
 
-def winding_numbers(phases: FloatArray, cycle: IntArray) -> IntArray:
-    """Return the turns of the phase around a cycle of nodes, (B,), of phases (B, N)."""
+def _winding(phases: FloatArray, cycle: IntArray) -> IntArray:
     around = phases[:, cycle]
     steps = wrapped(np.roll(around, -1, axis=1) - around)
     return np.rint(np.sum(steps, axis=1) / (2 * np.pi)).astype(np.int64)

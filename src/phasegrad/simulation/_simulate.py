@@ -147,8 +147,8 @@ def _steps(
         relaxes = fastest if motion.inertia is not None else float(np.max(motion.first.stiffest / motion.damping))
         if length * relaxes > _STABLE[method]:
             warnings.warn(
-                f"Steps of {length:g} are longer than {method!r} can be trusted with here: {_STABLE[method] / relaxes:.2g} "
-                "at most. Give a smaller 'step'.",
+                f"Steps of {length:g} are longer than {method!r} can be trusted with here. Give a 'step' of "
+                f"{_STABLE[method] / relaxes:.2g} at most.",
                 stacklevel=3,
             )
     return FixedSteps.of(motion, length, method, noise if noisy else None, seed)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csgraph, csr_array
 
 from phasegrad._validation import (
     Array,
@@ -20,7 +20,7 @@ from phasegrad._validation import (
     node_tuple,
     positive_float,
 )
-from phasegrad.equilibria import ring_order, winding_numbers
+from phasegrad.dynamics import wrapped
 from phasegrad.graphs import lazy_property
 from phasegrad.networks import Network
 
@@ -120,14 +120,14 @@ class Trajectory:
         """Return the turns of the phase around a cycle of nodes, shape (T, ...); around the ring if it is one."""
         size = self.network.size
         if cycle is None:
-            order = ring_order(self.network)
-            if order is None:
-                raise ValueError("This network is not a ring: give the nodes of a 'cycle', in order.")
+            order = _around(self.network)
         else:
             order = np.array(node_tuple("cycle", cycle, size, "winding"), dtype=np.int64)
             if order.size < 3:
                 raise ValueError(f"The 'cycle' parameter of winding must have three nodes at least. Got {cycle!r}.")
-        return winding_numbers(self.phases.reshape(-1, size), order).reshape(self.phases.shape[:-1])
+        around = self.phases[..., order]
+        turns = np.sum(wrapped(np.roll(around, -1, axis=-1) - around), axis=-1) / (2 * np.pi)
+        return np.asarray(np.rint(turns), dtype=np.int64)
 
     def plot(self, ax: Axes | None = None, *, kind: str = "phases") -> Axes:
         """Draw the run and return the axes: new ones by pyplot where none are given.
@@ -180,6 +180,18 @@ class Trajectory:
         if not nodes:
             raise ValueError("The 'group' parameter of order_parameter must name one node at least.")
         return np.array(nodes)
+
+
+def _around(network: Network) -> IntArray:
+    """Return the nodes in order around a ring; ValueError where the network is none."""
+    size, ends = network.size, network.edges.T
+    order = np.zeros(0, dtype=np.int64)
+    if size >= 3 and network.n_edges == size and np.all(np.bincount(ends.ravel(), minlength=size) == 2):
+        matrix = csr_array((np.ones(size), (ends[0], ends[1])), shape=(size, size))
+        order = csgraph.depth_first_order(matrix, 0, directed=False, return_predecessors=False)
+    if order.size != size:
+        raise ValueError("This network is not a ring: give the nodes of a 'cycle', in order.")
+    return np.asarray(order, dtype=np.int64)
 
 
 def _largest_group(frequencies: FloatArray, width: float) -> BoolArray:

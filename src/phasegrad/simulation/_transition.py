@@ -4,7 +4,7 @@ A density g of frequencies, even with one peak, has the locked branch r = K r in
 1975), which begins at K_c = 2 / (pi g(0)):
 
 - Lorentzian of half width w: r = sqrt(1 - K_c / K), K_c = 2 w;
-- normal of standard deviation w: by quadrature, K_c = 2 w sqrt(8 / pi) / 2;
+- normal of standard deviation w: by quadrature, K_c = w sqrt(8 / pi);
 - uniform from -w to w: r jumps from 0 to pi / 4 at K_c = 4 w / pi (Pazo 2005).
 
 Two Lorentzians at +c and -c follow the equations of Ott and Antonsen for their two order parameters (Martens et al.
@@ -46,8 +46,9 @@ if TYPE_CHECKING:
 DISTRIBUTIONS = ("lorentzian", "gaussian", "uniform", "bimodal")
 _SWEEPS = ("down", "up", "both")
 _DRAWS = ("quantiles", "random")
-# Of one block of time, in units of 1 / width: its length, and how often the order parameter is looked at.
-_BLOCK, _LOOKS = 10.0, 21
+# Of one block of time, in units of 1 / width: its length, also where the order parameter may oscillate for ever, and
+# the time from one look at it to the next.
+_BLOCK, _LONG_BLOCK, _LOOK = 10.0, 40.0, 0.5
 # A state has settled once the order parameter of a block differs by less than this from the one before.
 _SETTLED, _LEAST, _MOST = 5e-4, 2, 40
 # The order parameter that incoherent oscillators are given, to grow from, and the blocks that it may take to grow.
@@ -179,7 +180,8 @@ def transition(
     critical = _critical(name, width, centre) if named else None
     strengths = _checked_couplings(couplings, critical)
     ways = [word for word in ("down", "up") if sweep in (word, "both")]
-    found = {word: _swept(omega, strengths, word, width, stream, progress) for word in ways}
+    times = np.arange(0.0, _BLOCK if named and name != "bimodal" else _LONG_BLOCK, _LOOK) / width
+    found = {word: _swept(omega, strengths, word, times, stream, progress) for word in ways}
     theory = {word: _theory(name, strengths, width, centre, word) for word in ways} if named else {}
     kept = {word: frozen_array(each) for word, each in found.items()}
     return Transition(
@@ -189,7 +191,7 @@ def transition(
 
 
 def _swept(
-    omega: FloatArray, strengths: FloatArray, way: str, width: float, stream: np.random.Generator, progress: Any
+    omega: FloatArray, strengths: FloatArray, way: str, times: FloatArray, stream: np.random.Generator, progress: Any
 ) -> FloatArray:
     """Return the order parameter at every coupling, each state beginning where the one before ended."""
     order = np.empty(strengths.size)
@@ -199,7 +201,7 @@ def _swept(
         if way == "up" and (k == 0 or last < _SEED):
             around = stream.uniform(-np.pi, np.pi, omega.size)
             phases = around - 2 * _SEED * np.sin(around)
-        phases, last = _settled(omega, float(strengths[k]), phases, width, growing=way == "up")
+        phases, last = _settled(omega, float(strengths[k]), phases, times, growing=way == "up")
         order[k] = last
         if progress is not None:
             progress(float(strengths[k]), last)
@@ -207,16 +209,16 @@ def _swept(
 
 
 def _settled(
-    omega: FloatArray, coupling: float, phases: FloatArray, width: float, *, growing: bool
+    omega: FloatArray, coupling: float, phases: FloatArray, times: FloatArray, *, growing: bool
 ) -> tuple[FloatArray, float]:
     """Return phases and the mean order parameter once it no longer changes, block of time by block."""
     network = mean_field(omega.size, coupling, omega=omega)
-    times, before = np.linspace(0.0, _BLOCK / width, _LOOKS), np.inf
+    before = np.inf
     for block in range(1, _MOST + 1):
         run = simulate(network, times, start=phases, method="rk4", step=_STEP / coupling)
         # Full turns are removed, which fast oscillators would lose digits to.
         phases, order = np.remainder(run.phases[-1], 2 * np.pi), run.order_parameter()
-        mean = float(order[_LOOKS // 2 :].mean())
+        mean = float(order[order.size // 2 :].mean())
         least = _GROWTH if growing and mean < 5 * _SEED else _LEAST
         if block >= least and abs(mean - before) < _SETTLED:
             break
