@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,9 +12,13 @@ from scipy.sparse import csgraph
 
 from phasegrad._validation import FloatArray, IntArray, counted, finite_array, frozen_array, whole_number
 from phasegrad.dynamics import energy, wrapped
+from phasegrad.equilibria._drawing import plot_equilibria
 from phasegrad.equilibria._equilibrium import Status, find_equilibrium, random_phases
 from phasegrad.networks import Network
 from phasegrad.solvers import Solver
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +46,14 @@ class Equilibria:
     starts: int
     unstable: int
     unconverged: int
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw which share of the starts ended in each state, by winding on a ring: an estimate of the basins.
+
+        Failed starts, and states beyond the first 20, are "others". Draws on ``ax``, or on new axes if it is left out,
+        and returns them. Needs matplotlib.
+        """
+        return plot_equilibria(self, ax)
 
     def __len__(self) -> int:
         return int(self.share.size)
