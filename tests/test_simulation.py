@@ -159,8 +159,8 @@ class TestMotion:
         state = pg.find_equilibrium(network, INPUTS, nudge=nudge)
         free = pg.find_equilibrium(network, INPUTS)
         for given in (nudge, lambda time: nudge if time > 1 else None):
-            run = pg.simulate(network, [0.0, 60.0], start=free, inputs=INPUTS, nudge=given)
-            assert run.phases[-1] - run.phases[-1, 0] == pytest.approx(state.phases, abs=1e-8)
+            run = pg.simulate(network, [0.0, 20.0], start=free, inputs=INPUTS, nudge=given)
+            assert run.phases[-1] - run.phases[-1, 0] == pytest.approx(state.phases, abs=1e-7)
         # What `force` says of a nudge is that of the equations, which the equilibrium balances.
         assert np.max(np.abs(pg.force(network, state.phases, INPUTS, nudge=nudge)[network.free])) < 1e-12
 
@@ -211,7 +211,7 @@ class TestMotion:
 class TestNoise:
     """Standard errors of a variance of n normal numbers are sqrt(2 / n) of it."""
 
-    RUNS = 4000
+    RUNS = 2000
 
     def off(self, values, theory):
         return (np.var(values) / theory - 1) / np.sqrt(2 / self.RUNS)
@@ -502,5 +502,5 @@ class TestStudy:
         from phasegrad.studies.transition.claims import diffusion, locked_variance, synchrony
 
         assert synchrony("lorentzian", [2.0], 500, "down", 0.0)["theory"] == [pytest.approx(np.sqrt(0.5))]
-        assert abs(diffusion(0.05, 2.0, 500)["errors"]) < 4
-        assert abs(locked_variance(1e-4, 3.0, 500)["errors"]) < 4
+        assert abs(diffusion(0.05, 1.0, 200)["errors"]) < 4
+        assert abs(locked_variance(1e-4, 2.0, 200)["errors"]) < 4

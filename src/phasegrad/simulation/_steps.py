@@ -12,6 +12,7 @@ compiled where the forces are sines.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -20,6 +21,7 @@ from scipy.integrate import DOP853
 from scipy.sparse import csr_array
 
 from phasegrad._validation import FloatArray, IntArray, random_stream
+from phasegrad.graphs import lazy_property
 from phasegrad.simulation._motion import Motion
 
 # Numbers of noise drawn at a time.
@@ -94,28 +96,26 @@ class FixedSteps:
 
     def between(self, state: FloatArray, start: float, end: float) -> FloatArray:
         """Return the states at ``end``."""
-        count = max(1, math.ceil((end - start) / self.step * (1 - 1e-12)))
-        length = (end - start) / count
-        done = 0
-        most = max(1, _DRAWN // state.size) if self.noise is not None else count
-        while done < count:
-            number = min(most, count - done)
-            kicks = self._kicks(number, length, state.shape)
-            state = self._several(state, start + done * length, length, number, kicks)
-            done += number
+        rows = range(len(state))
+        for first, length, number in self._strides(start, end, state.size):
+            kicks = [self._kicks(row, number, length, state.shape[1]) for row in rows]
+            state = self._several(state, first, length, number, None if self.noise is None else np.stack(kicks, axis=1))
         return state
 
-    def _kicks(self, number: int, length: float, shape: tuple[int, ...]) -> FloatArray | None:
-        """Return kicks (B, steps, width); a sample's come from its own stream."""
-        if self.noise is None:
-            return None
-        motion = self.motion
-        weight = motion.damping if motion.inertia is None else motion.inertia
-        scale = np.sqrt(2 * self.noise * length) / weight
-        scale[motion.held] = 0.0
-        kicks = np.zeros((shape[0], number, shape[1]))
-        for row, stream in enumerate(self.streams):
-            kicks[row, :, shape[1] - motion.size :] = scale * stream.standard_normal((number, motion.size))
+    def _strides(self, start: float, end: float, width: int) -> Iterator[tuple[float, float, int]]:
+        """Yield times, lengths and numbers of steps, so many at a time that their noise fits into memory."""
+        count = max(1, math.ceil((end - start) / self.step * (1 - 1e-12)))
+        length, most = (end - start) / count, count if self.method == "rk4" else max(1, _DRAWN // width)
+        for done in range(0, count, most):
+            yield start + done * length, length, min(most, count - done)
+
+    def _kicks(self, row: int, number: int, length: float, width: int) -> FloatArray:
+        """Return the kicks (steps, width) of a sample, from its own stream; zeros without noise."""
+        kicks, motion = np.zeros((number, width)), self.motion
+        if self.noise is not None:
+            scale = np.sqrt(2 * self.noise * length) / (motion.damping if motion.inertia is None else motion.inertia)
+            scale[motion.held] = 0.0
+            kicks[:, width - motion.size :] = scale * self.streams[row].standard_normal((number, motion.size))
         return kicks
 
     def _several(
@@ -124,7 +124,7 @@ class FixedSteps:
         stride = self._runge_kutta if self.method == "rk4" else self._heun
         with np.errstate(all="ignore"):
             for k in range(number):
-                kick = 0.0 if kicks is None else kicks[:, k]
+                kick = 0.0 if kicks is None else kicks[k]
                 time, before = start + k * length, state
                 state = stride(before, time, length, kick)
                 if not math.isfinite(float(np.sum(np.abs(state)))):
@@ -153,54 +153,47 @@ class FixedSteps:
 class CompiledSteps(FixedSteps):
     """The same, compiled, a sample at a time."""
 
-    def _several(
-        self, state: FloatArray, start: float, length: float, number: int, kicks: FloatArray | None
-    ) -> FloatArray:
+    def between(self, state: FloatArray, start: float, end: float) -> FloatArray:
+        """Return the states at ``end``."""
         from phasegrad.kernels import motion as loops
 
-        motion = self.motion
-        after, work = state.copy(), tuple(np.empty(state.shape[1]) for _ in range(5))
+        motion, width = self.motion, state.shape[1]
+        after, work = state.copy(), tuple(np.empty(width) for _ in range(5))
         work += tuple(np.empty(motion.size) for _ in range(2))
         moving = np.ones(motion.size)
         moving[motion.held] = 0.0
-        inertia = np.zeros(0) if motion.inertia is None else motion.inertia
-        bodies = moving, motion.damping, inertia
+        bodies = moving, motion.damping, np.zeros(0) if motion.inertia is None else motion.inertia
+        drive, *fields = self._forces
         for row, one in enumerate(after):
-            acting = self._forces(row), self._rows(row), bodies, work
-            if self.method == "rk4":
-                taken = loops.runge_kutta(one, number, length, *acting)
-            else:
-                some = np.zeros((number, state.shape[1])) if kicks is None else kicks[row]
-                taken = loops.heun(one, some, length, *acting)
-            check_finite(one[None], start + taken * length, motion.size, row, self._advice(length))
+            acting = (drive[min(row, len(drive) - 1)], *fields), self._rows, bodies, work
+            for first, length, number in self._strides(start, end, width):
+                if self.method == "rk4":
+                    taken = loops.runge_kutta(one, number, length, *acting)
+                else:
+                    taken = loops.heun(one, self._kicks(row, number, length, width), length, *acting)
+                check_finite(one[None], first + taken * length, motion.size, row, self._advice(length))
         return after
 
-    def _forces(self, row: int) -> tuple[Any, ...]:
-        """Return drive, fields and the strength of the mean field over N that act on a sample."""
+    @lazy_property
+    def _forces(self) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+        """What drives every sample, (b, N), fields that act on all, (N,) each, and the mean field's strength over N."""
         system, shift = self.motion.first, self.motion.shift(0.0)
-        drive = system.drive[min(row, len(system.drive) - 1)]
-        if shift is not None:
-            drive = drive + shift[row]
+        drive = np.ascontiguousarray(system.drive if shift is None else system.drive + shift)
         along, across = np.zeros((2, self.motion.size))
         for field in (found for term in system.terms if (found := term.phasor_field(system.values)) is not None):
             along, across = along + field[0][0], across + field[1][0]
         mean = system.values.get("global_coupling", np.zeros((1, 1)))[0, 0] / self.motion.size
-        return np.ascontiguousarray(drive), along, across, float(mean)
+        return drive, along, across, float(mean)
 
-    def _rows(self, row: int) -> tuple[Any, ...]:
-        """Return couplings in compressed rows; what is clamped acts like any other, at its phase."""
-        del row
+    @lazy_property
+    def _rows(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Couplings in compressed rows; what is clamped acts like any other, at its phase."""
         system, graph = self.motion.first, self.motion.first.graph
-
-        def made() -> tuple[IntArray, IntArray, FloatArray]:
-            found = [k[0] for term in system.terms if (k := term.phasor_edges(system.values)) is not None]
-            strength = np.sum(found, axis=0) if found else np.zeros(graph.n_edges)
-            ends = np.concatenate([graph.first, graph.second]), np.concatenate([graph.second, graph.first])
-            matrix = csr_array((np.concatenate([strength, strength]), ends), shape=(graph.size, graph.size))
-            return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data
-
-        rows: tuple[Any, ...] = system.workspace.keep("rows in time", made)
-        return rows
+        found = [k[0] for term in system.terms if (k := term.phasor_edges(system.values)) is not None]
+        strength = np.sum(found, axis=0) if found else np.zeros(graph.n_edges)
+        ends = np.concatenate([graph.first, graph.second]), np.concatenate([graph.second, graph.first])
+        matrix = csr_array((np.concatenate([strength, strength]), ends), shape=(graph.size, graph.size))
+        return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data
 
 
 def check_finite(

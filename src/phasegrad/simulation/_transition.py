@@ -53,6 +53,8 @@ _BLOCK, _LONG_BLOCK, _LOOK = 10.0, 40.0, 0.5
 _SETTLED, _LEAST, _MOST = 5e-4, 2, 40
 # The order parameter that incoherent oscillators are given, to grow from, and the blocks that it may take to grow.
 _SEED, _GROWTH = 0.02, 8
+# The order parameter of N phases at random, in units of 1 / sqrt(N): below it nothing is left to settle.
+_CHANCE = 1.5
 # Steps in time, in units of 1 / coupling.
 _STEP = 0.2
 
@@ -155,7 +157,7 @@ def transition(
     Examples
     --------
     >>> import phasegrad as pg
-    >>> found = pg.transition("lorentzian", [1.5, 2.0, 4.0], size=2000)
+    >>> found = pg.transition("lorentzian", [1.5, 2.0, 4.0], size=1000)
     >>> found.theory.round(3).tolist(), bool(found.error < 0.02)
     ([0.577, 0.707, 0.866], True)
     """
@@ -213,14 +215,16 @@ def _settled(
 ) -> tuple[FloatArray, float]:
     """Return phases and the mean order parameter once it no longer changes, block of time by block."""
     network = mean_field(omega.size, coupling, omega=omega)
-    before = np.inf
+    before, chance = np.inf, _CHANCE / np.sqrt(omega.size)
     for block in range(1, _MOST + 1):
         run = simulate(network, times, start=phases, method="rk4", step=_STEP / coupling)
         # Full turns are removed, which fast oscillators would lose digits to.
         phases, order = np.remainder(run.phases[-1], 2 * np.pi), run.order_parameter()
         mean = float(order[order.size // 2 :].mean())
+        incoherent = growing and mean < _SEED
         least = _GROWTH if growing and mean < 5 * _SEED else _LEAST
-        if block >= least and abs(mean - before) < _SETTLED:
+        close = chance if mean < chance else _SETTLED
+        if block >= least and (incoherent or abs(mean - before) < close):
             break
         before = mean
     return phases, mean
