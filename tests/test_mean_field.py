@@ -100,11 +100,16 @@ class TestLarge:
         system, _ = build_system(network, None)
         turned = state.phases.copy()
         turned[7] += np.pi
-        found = stability(system, np.stack([state.phases, turned, np.zeros(1500)])[1:2], explain=True)
+        found = stability(system, turned[None], explain=True)
         assert found.verdict.tolist() == [Verdict.UNSTABLE]
-        # All around the circle: the Laplacian is minus a matrix of rank two, and zero beside it.
-        around = 2 * np.pi * np.arange(1500) / 1500
-        assert stability(system, around[None], explain=True).verdict.tolist() == [Verdict.UNSTABLE]
+        # Two halves far apart: every oscillator alone is held, but not the angle between the halves.
+        halves = np.where(np.arange(1500) % 2, 1.4, -1.4)
+        assert np.all(np.diagonal(pg.laplacian(network, halves)) > 0)
+        assert np.linalg.eigvalsh(pg.laplacian(network, halves))[0] < -0.1
+        assert stability(system, halves[None], explain=True).verdict.tolist() == [Verdict.UNSTABLE]
+        assert not stability(system, halves[None]).stable.any()
+        near = np.where(np.arange(1500) % 2, 0.4, -0.4)
+        assert stability(system, near[None]).stable.all()
 
     def test_random_starts_and_gradients_agree_with_dense_algebra(self, network, state):
         again = pg.find_equilibrium(network, start="random", seed=3)
