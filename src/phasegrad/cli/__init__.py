@@ -21,6 +21,7 @@ from phasegrad.cli.chips import chip
 from phasegrad.cli.laboratory import lab
 from phasegrad.cli.reproducing import reproduce, studies
 from phasegrad.cli.signals import STOPPED, Stops, heeding_signals, leave_in_peace
+from phasegrad.cli.simulating import simulate
 from phasegrad.cli.training import predict, train
 from phasegrad.cli.words import check_words, with_words_of
 
@@ -94,6 +95,7 @@ _COMMANDS = (
         "phasegrad train vowels --seeds 0:100 --init spectral --json out.json",
     ),
     (predict, _LEARN, "phasegrad predict model.npz samples.csv --json classes.json"),
+    (simulate, _LEARN, "phasegrad simulate ring --size 12 --time 50 --noise 0.01 --plot run.png"),
     (lab, _LEARN, "phasegrad lab model.npz --out lab.html --no-open"),
     (chip, _BUILD, "phasegrad chip vowels --chips 50 --plot budget.svg --json out.json"),
     (grid, _BUILD, "phasegrad grid case118 --scale 1.3 --relieve 8-5 --plot grid.png"),

@@ -159,6 +159,11 @@ def critical_scale(
         raise ValueError(f"critical_scale takes one sample of inputs, shape (n_in,). Got a batch of shape {shape}.")
     if not network.reciprocal:
         raise ValueError("critical_scale needs reciprocal coupling: without it there is no energy to follow.")
+    if system.low_rank:
+        raise ValueError(
+            "critical_scale follows angles across edges, and a mean field has none. Build the network with complete, "
+            "or ask transition for the order parameter by coupling."
+        )
     if not is_sparse(system):
         refuse_dense_solve(network.graph, "critical_scale")
     branch = _Branch(system, precision)

@@ -31,7 +31,7 @@ def convex_between(system: System, first: FloatArray, last: FloatArray, halvings
 
 def largest_change(system: System, change: FloatArray) -> float:
     """Return by how much a change of phases (1, N) turns an angle: across an edge or, where there is one, the frame."""
-    largest = float(np.max(np.abs(system.graph.angles(change)), initial=0.0))
+    largest = float(np.max(system.turns(change), initial=0.0))
     return largest if system.graph.pinned else max(largest, float(np.max(np.abs(change), initial=0.0)))
 
 

@@ -79,7 +79,7 @@ def transposed_product(system: System, phases: Array, vector: Array) -> tuple[Ar
     """Return L^T x over all oscillators, (B, N), at any phases, and |L|^T |x|, which its rounding is a share of."""
     graph = system.graph
     product, size = np.zeros((2, *vector.shape))
-    for forward, backward, diagonal in (term.stiffness(graph, system.values, phases) for term in system.terms):
+    for forward, backward, diagonal, outer in (term.stiffness(graph, system.values, phases) for term in system.terms):
         if forward is not None and backward is not None:
             on_first, on_second = (w * np.take(vector, end, axis=1) for w, end in
                                    ((forward, graph.first), (backward, graph.second)))  # fmt: skip
@@ -89,6 +89,10 @@ def transposed_product(system: System, phases: Array, vector: Array) -> tuple[Ar
         if diagonal is not None:
             product += diagonal * vector
             size += np.abs(diagonal * vector)
+        if outer is not None:
+            left, right = (factor.swapaxes(1, 2) for factor in outer)
+            product -= ((left @ vector[:, :, None]).swapaxes(1, 2) @ right)[:, 0]
+            size += ((np.abs(left) @ np.abs(vector)[:, :, None]).swapaxes(1, 2) @ np.abs(right))[:, 0]
     return product, size
 
 

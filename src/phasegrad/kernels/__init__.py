@@ -1,7 +1,7 @@
 """Compiled code: nothing here knows networks, only arrays. Numba is loaded with the first of its parts that is used.
 
 `lanes` trains many small networks in lock-step, one per lane of a vector; `layers` settles a mini-batch of one network,
-one sample per lane; `sparse` are the loops of conjugate gradients. Where there is no Numba (in a browser, say),
+one sample per lane; `sparse` are the loops of conjugate gradients, `motion` steps in time. Where there is no Numba (in a browser, say),
 ``COMPILES`` is False and only `sparse` is there, as plain Python.
 """
 
@@ -11,11 +11,11 @@ from typing import Any
 from phasegrad.kernels._entrance import COMPILES
 
 _PARTS = {
-    "lanes": "_lanes", "layers": "_layers", "nudges": "_nudge", "program": "_program", "sparse": "_sparse",
+    "lanes": "_lanes", "layers": "_layers", "motion": "_motion", "nudges": "_nudge", "program": "_program", "sparse": "_sparse",
     "tile": "_tile",
 }  # fmt: skip
 
-__all__ = ["COMPILES", "Rows", "lanes", "layers", "nudges", "program", "sparse", "tile"]
+__all__ = ["COMPILES", "Rows", "lanes", "layers", "motion", "nudges", "program", "sparse", "tile"]
 
 
 def __getattr__(name: str) -> Any:

@@ -388,6 +388,8 @@ class Network:
         """Refuse a graph with a part that nothing ties to the gauge: its Laplacian would be singular."""
         graph = self.graph
         grounded = self._tied()
+        if any(term.joins_all(self.parameters) for term in self.terms):
+            return
         if np.all(grounded) or (graph.layout is not None and all(_tied_layers(graph.layout, grounded, self._acting()))):
             return
         acts = [graph.sharing.spread("edges", each) for each in self._acting()]

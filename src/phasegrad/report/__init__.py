@@ -7,6 +7,7 @@ from phasegrad.report.drawings import draw_two_phase
 from phasegrad.report.grids import draw_grid, grid_tables
 from phasegrad.report.objectives import draw_objectives
 from phasegrad.report.page import write_report
+from phasegrad.report.simulation import draw_run, run_table
 from phasegrad.report.training import (
     classifier_table,
     draw_classifier,
@@ -29,11 +30,13 @@ __all__ = [
     "draw_images",
     "draw_objectives",
     "draw_regressor",
+    "draw_run",
     "draw_two_phase",
     "grid_tables",
     "image_table",
     "prediction_table",
     "regressor_table",
+    "run_table",
     "speed_tables",
     "studies_table",
     "training_table",

@@ -9,11 +9,12 @@ from phasegrad.terms._coupling import Coupling
 from phasegrad.terms._fields import Field, NodeField
 from phasegrad.terms._frequencies import Frequencies
 from phasegrad.terms._interactions import Interaction, OddSeries, Sine, cosines
+from phasegrad.terms._mean_field import MeanField
 from phasegrad.terms._second_harmonic import SecondHarmonic
 from phasegrad.terms._term import Parameter, States, Stiffness, Term, Values
 
 #: Every term a `Network` knows by the names of its parameters, in the order of the equation of motion.
-TERMS: tuple[type[Term], ...] = (Frequencies, Coupling, Field, SecondHarmonic)
+TERMS: tuple[type[Term], ...] = (Frequencies, Coupling, MeanField, Field, SecondHarmonic)
 
 __all__ = [
     "TERMS",
@@ -21,6 +22,7 @@ __all__ = [
     "Field",
     "Frequencies",
     "Interaction",
+    "MeanField",
     "NodeField",
     "OddSeries",
     "Parameter",
