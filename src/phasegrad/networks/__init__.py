@@ -3,6 +3,7 @@
 from phasegrad.networks._builders import (
     complete,
     erdos_renyi,
+    honeycomb,
     lattice,
     layered,
     random_network,
@@ -23,6 +24,7 @@ __all__ = [
     "erdos_renyi",
     "from_matrix",
     "from_networkx",
+    "honeycomb",
     "lattice",
     "layered",
     "layers",
