@@ -6,7 +6,8 @@ outputs,
     F = sum_t F_t - beta dC/dtheta,      E = sum_t E_t + beta C,      F = -dE/dtheta where coupling is reciprocal
 
 The Laplacian is minus the Jacobian, L = -dF/dtheta, over the oscillators that move: the reduced Laplacian of
-a graph with the terms' edge weights, plus what terms and nudge put on the diagonal.
+a graph with the terms' edge weights, plus what terms and nudge put on the diagonal. Edges across which a sum of two
+phases acts stand in it with the other sign off the diagonal.
 
 Without reciprocity the forces do not sum to zero, and a locked network turns at a common frequency of its own, F_i =
 Omega for every i. Where nothing ties it to the frame that frequency is an unknown; counting every force from that on
@@ -31,7 +32,7 @@ from scipy import sparse
 from phasegrad._validation import Array, BoolArray, FloatArray
 from phasegrad.dynamics._nudges import Pull
 from phasegrad.graphs import Graph, lazy_property, refuse_dense
-from phasegrad.terms import Term, Values
+from phasegrad.terms import Stiffness, Term, Values
 
 _EPS = float(np.finfo(float).eps)
 
@@ -130,8 +131,7 @@ class System:
         if all(term.phasor for term in self.terms):
             # A sine is as steep as it is high.
             return self.capacity
-        forward, backward, diagonal = self._summed([term.stiffest(self.graph, self.values) for term in self.terms])
-        return np.asarray(self.graph.at_ends(forward, backward) + diagonal)
+        return self._folded([term.stiffest(self.graph, self.values) for term in self.terms])[2]
 
     @property
     def eigenvalue_rounding(self) -> FloatArray:
@@ -310,18 +310,23 @@ class System:
         return np.broadcast_to(excess, (self.batch, self.graph.size))
 
     def _weights(self, phases: Array, floor: float | None) -> tuple[Array, Array, Array]:
-        """Return the weights of the edges in both directions, (B, E), and the diagonal of the Laplacian, (B, N)."""
+        """Return minus what stands off the diagonal of the Laplacian, in both directions, (B, E), and it, (B, N)."""
         stiffness = [term.stiffness(self.graph, self.values, phases) for term in self.terms]
         if floor is not None:
             most = [term.stiffest(self.graph, self.values) for term in self.terms]
             stiffness = [mine.lifted(bound, floor) for mine, bound in zip(stiffness, most, strict=True)]
-        forward, backward, diagonal = self._summed(stiffness, phases.shape[0])
-        return forward, backward, self.graph.at_ends(forward, backward) + diagonal
+        return self._folded(stiffness, phases.shape[0])
 
-    def _summed(self, parts: list[Any], batch: int = 1) -> tuple[Array, Array, Array]:
-        """Return the sums of what several terms add to the Laplacian; zeros where none adds anything."""
-        sums = []
-        for name, width in zip(parts[0]._fields, (self.graph.n_edges,) * 2 + (self.graph.size,), strict=True):
+    def _folded(self, parts: list[Stiffness], batch: int = 1) -> tuple[Array, Array, Array]:
+        """Return the same of what several terms add to the Laplacian; zeros where none adds anything."""
+
+        def summed(name: str, width: int) -> Array:
             there = [getattr(part, name) for part in parts if getattr(part, name) is not None]
-            sums.append(sum(there) if there else np.zeros((batch, width)))
-        return sums[0], sums[1], sums[2]
+            return np.asarray(sum(there)) if there else np.zeros((batch, width))
+
+        forward, backward = summed("forward", self.graph.n_edges), summed("backward", self.graph.n_edges)
+        diagonal = self.graph.at_ends(forward, backward) + summed("diagonal", self.graph.size)
+        if all(part.sums is None for part in parts):
+            return forward, backward, diagonal
+        sums = summed("sums", self.graph.n_edges)
+        return forward - sums, backward - sums, diagonal + self.graph.at_ends(sums, sums)

@@ -91,11 +91,19 @@ def force_rounding(question: Question) -> FloatArray:
         if question.inputs is not None:
             size += question.network.input_scale * np.max(np.abs(question.inputs), axis=1, keepdims=True)
     for term in system.terms:
-        forward, backward, diagonal = term.stiffest(system.graph, system.values)
+        forward, backward, diagonal, sums = term.stiffest(system.graph, system.values)
         if forward is not None and backward is not None:
             size += system.graph.at_ends(forward * angles, backward * angles)
+            pulls = term.capacity(system.graph, system.values)
+            if pulls is not None and np.any(term.force(system.graph, system.values, np.zeros((1, system.graph.size)))):
+                # Coupling that does not vanish where all phases are equal is rounded as large as it is.
+                size += pulls
         if diagonal is not None:
             size += diagonal * (1.0 + np.abs(phases))
+        if sums is not None:
+            both = (np.take(np.abs(phases), ends, axis=1) for ends in (system.graph.first, system.graph.second))
+            turned = sums * (1.0 + sum(both))
+            size += system.graph.at_ends(turned, turned)
     if system.drifts:
         # Forces are counted from that on the reference.
         size += size[:, [system.graph.reference]]

@@ -21,7 +21,7 @@ def check_term(term: Term, graph: Graph, values: Values) -> None:
     Slopes are compared with central differences along a random direction; what is not finite there is left alone.
     """
     phases, along = np.random.default_rng(0).uniform(-1, 1, (2, 2, graph.size))
-    name, widths = type(term).__name__, (graph.n_edges, graph.n_edges, graph.size)
+    name, widths = type(term).__name__, (graph.n_edges, graph.n_edges, graph.size, graph.n_edges)
 
     def slope(formula: Any) -> Array:
         ahead, behind = (formula(graph, values, phases + sign * _STEP * along) for sign in (1, -1))
@@ -39,7 +39,9 @@ def check_term(term: Term, graph: Graph, values: Values) -> None:
     stiffness, stiffest = term.stiffness(graph, values, phases), term.stiffest(graph, values)
     for word, each in (("stiffness", stiffness), ("stiffest", stiffest)):
         if not isinstance(each, Stiffness):
-            raise ValueError(f"{name}.{word} must return a Stiffness(forward, backward, diagonal). Got {each!r:.80}.")
+            raise ValueError(
+                f"{name}.{word} must return a Stiffness(forward, backward, diagonal, sums). Got {each!r:.80}."
+            )
         for part, width in zip(each, widths, strict=True):
             if part is not None:
                 _check_shape(f"{name}.{word}, in each of its parts,", part, (len(part) if np.ndim(part) else 1, width))
@@ -47,11 +49,12 @@ def check_term(term: Term, graph: Graph, values: Values) -> None:
         raise ValueError(f"{name}.stiffest must bound every part that {name}.stiffness has. Got {stiffest}.")
     zero = [np.zeros((1, width)) if part is None else part for part, width in zip(stiffness, widths, strict=True)]
     turned = graph.angles(along) + np.zeros((2, 1))
-    stiff = graph.at_ends(-zero[0] * turned, zero[1] * turned) + zero[2] * along
+    moved = zero[3] * (np.take(along, graph.first, axis=1) + np.take(along, graph.second, axis=1))
+    stiff = graph.at_ends(moved - zero[0] * turned, moved + zero[1] * turned) + zero[2] * along
     if _differ(stiff, -slope(term.force), force):
         raise ValueError(
             f"{name}.stiffness is not minus the slope of {name}.force: by phases of the two ends of edges, forward and "
-            "backward, and of the oscillator itself, diagonal."
+            "backward, of the oscillator itself, diagonal, and of the sum of the two ends, sums."
         )
     if term.symmetric:
         energy = term.energy(graph, values, phases)

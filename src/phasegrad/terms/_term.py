@@ -61,13 +61,17 @@ class Parameter:
 class Stiffness(NamedTuple):
     """What a term adds to the Laplacian L = -dF/dtheta.
 
-    ``forward`` and ``backward`` (b, E) are weights of the edges on their first and second end, ``diagonal`` (b, N) is
-    what a node feels on its own; None where the term has none.
+    ``forward`` and ``backward`` (b, E) are weights of the edges on their first and second end, of what depends on
+    theta_j - theta_i; ``diagonal`` (b, N) is what a node feels on its own; ``sums`` (b, E) are weights of the edges, on
+    both ends, of what depends on theta_i + theta_j. None where the term has none. Where both ends feel the same
+
+        x^T L x = sum over edges [forward (x_i - x_j)^2 + sums (x_i + x_j)^2] + sum over nodes diagonal x_i^2
     """
 
     forward: Array | None = None
     backward: Array | None = None
     diagonal: Array | None = None
+    sums: Array | None = None
 
     def lifted(self, most: Stiffness, floor: float) -> Stiffness:
         """Return absolute values, at least ``floor`` times the most that each can be."""
@@ -225,8 +229,8 @@ class Term(ABC):
         """Return x, y (b, N) of a force y cos(theta) - x sin(theta)."""
         return None
 
-    def grounded(self, values: Values) -> BoolArray | None:
-        """Return which oscillators it ties to the frame, (N,)."""
+    def grounded(self, graph: Graph, values: Values) -> BoolArray | None:
+        """Return which oscillators it ties to the frame, (N,), of values (width,) of its parameters."""
         return None
 
     def links(self, values: Values) -> tuple[BoolArray, BoolArray] | None:
