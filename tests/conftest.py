@@ -94,15 +94,16 @@ def window(browser):
     """Open a page in a window of its own and return it, with what it asked for and complained about."""
     contexts = []
 
-    def open_page(path, *, width=1280, scheme="light"):
-        context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    def open_page(path, *, width=1280, height=900, scheme="light", fragment="", scripts=True):
+        size = {"width": width, "height": height}
+        context = browser.new_context(viewport=size, color_scheme=scheme, java_script_enabled=scripts)
         contexts.append(context)
         page = context.new_page()
         page.requests, page.complaints = [], []
         page.on("request", lambda request: page.requests.append(request.url))
         page.on("console", lambda message: page.complaints.append(message.text))
         page.on("pageerror", lambda error: page.complaints.append(str(error)))
-        page.goto(path.as_uri())
+        page.goto(path.as_uri() + fragment)
         return page
 
     yield open_page

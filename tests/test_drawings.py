@@ -8,8 +8,8 @@ import pytest
 from matplotlib.text import Text
 from synthetic_report import drawings
 
-from phasegrad.report.drawings import DRAWINGS, draw, picture
-from phasegrad.report.drawings.style import COLOURS, side_by_side
+from phasegrad.pictures import COLOURS, picture, side_by_side
+from phasegrad.report.drawings import DRAWINGS, draw
 from phasegrad.studies import choose
 
 CASES = {"many": (100, None), "some": (7, None), "one": (1, None), "failures": (3, False), "successes": (2, True)}
@@ -84,5 +84,5 @@ def test_the_figures_of_a_real_study_can_be_drawn():
 
 def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"pip install phasegrad\[report\]"):
+    with pytest.raises(ImportError, match=r"pip install phasegrad\[plot\]"):
         draw("repair", drawings(2)["repair"])

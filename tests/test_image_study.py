@@ -484,7 +484,7 @@ def test_damaged_files_and_missing_pytorch_are_sentences(small_images, here, mon
     result = here("train", "mnist", "--data", str(small_images))
     assert result.returncode == 2
     assert "The test part in" in result.stderr
-    monkeypatch.setattr("phasegrad.reproduction.requirements.find_spec", lambda name: None)
+    monkeypatch.setattr("phasegrad._validation.find_spec", lambda name: None)
     result = here("train", "mnist", "--data", str(small_images))
     assert result.returncode == 2
     assert "phasegrad train mnist needs torch, which is not installed" in " ".join(result.stderr.split())

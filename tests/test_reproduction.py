@@ -12,7 +12,7 @@ from pathlib import Path
 import piece_functions as functions
 import pytest
 
-from phasegrad import _files
+from phasegrad import _files, _validation
 from phasegrad.reproduction import PieceError, Reproduction, reproduce
 from phasegrad.reproduction import identity as identities
 from phasegrad.reproduction.identity import Identity, digest_of_sources
@@ -363,10 +363,8 @@ class TestIdentity:
 
     @pytest.mark.parametrize("package", ["statsmodels", "distributed"])
     def test_a_missing_package_is_said_before_anything_is_made(self, tmp_path, monkeypatch, package):
-        from phasegrad.reproduction import requirements
-
-        real = requirements.find_spec
-        monkeypatch.setattr(requirements, "find_spec", lambda name: None if name == package else real(name))
+        real = _validation.find_spec
+        monkeypatch.setattr(_validation, "find_spec", lambda name: None if name == package else real(name))
         extra = {"statsmodels": "report", "distributed": "cluster"}[package]
         with pytest.raises(ImportError, match=rf"needs {package}, which is not installed.*phasegrad\[{extra}\]"):
             reproduce([functions.drawing_study(1)], tmp_path / "out", cluster="tcp://127.0.0.1:1")

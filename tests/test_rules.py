@@ -22,8 +22,8 @@ def constant(measure, unit=Unit.NUMBER, interval=False):
     return Quantity("figure", lambda _: measure, unit, interval)
 
 
-def verdict(rule, control=None, variant=None):
-    return Claim("key", "where", "published", "It is so.", rule, control, variant).judge({}).verdict
+def verdict(rule, control=None, variant=None, own=None):
+    return Claim("key", "where", "published", "It is so.", rule, control, variant, own).judge({}).verdict
 
 
 def lead(differences):
@@ -172,6 +172,17 @@ def test_a_control_or_a_variant_comes_second():
     assert verdict(None) is Verdict.UNTESTABLE
 
 
+def test_where_the_papers_own_data_say_otherwise_that_is_the_verdict():
+    yes, no = at_least(constant(Measure(1.0)), 0.5), at_least(constant(Measure(0.0)), 0.5)
+    for rule in (yes, no):
+        assert verdict(rule, own=no) is Verdict.CONTRADICTED
+        assert verdict(rule, own=yes) is verdict(rule)
+    assert verdict(None, own=no) is Verdict.UNTESTABLE
+    judgement = Claim("k", "Table 1", "p", "A claim.", yes, own=no).judge({})
+    assert "not as asked of the paper's own data" in judgement.reason
+    assert "contradicted by the paper's own data unless" in judgement.claim.asks
+
+
 def test_a_quantity_knows_whether_fewer_seeds_were_at_work():
     quantity = Quantity("sum", lambda results: Measure(results["a"] + results.get("c", 0)))
     assert quantity.measure({"a": 1, "b": 2}, partial={"b"}).complete
@@ -183,7 +194,7 @@ def test_a_quantity_knows_whether_fewer_seeds_were_at_work():
 
 def allowed_numbers(judgement):
     """Every number a sentence may hold, as it is shown: of measures, of their counts, and of bounds."""
-    tested = (*judgement.rule, *judgement.control, *judgement.variant)
+    tested = (*judgement.rule, *judgement.control, *judgement.variant, *judgement.own)
     figures = [(each.bound.quantity, each.measure) for each in tested] + list(judgement.seen.items())
     for quantity, measure in figures:
         form, factor = quantity.unit.value
@@ -196,7 +207,7 @@ def allowed_numbers(judgement):
 
 
 def unexplained(judgement):
-    tested = (*judgement.rule, *judgement.control, *judgement.variant)
+    tested = (*judgement.rule, *judgement.control, *judgement.variant, *judgement.own)
     known = {*map(str, allowed_numbers(judgement))}
     words = [each.bound.quantity.words for each in tested] + [quantity.words for quantity in judgement.seen]
     words += [each.bound.asked for each in tested]

@@ -71,6 +71,7 @@ from phasegrad.networks import (
     lattice,
     layered,
     layers,
+    mean_field,
     random_network,
     random_regular,
     ring,
@@ -92,6 +93,7 @@ from phasegrad.objectives import (
     Torques,
 )
 from phasegrad.readouts import Readout
+from phasegrad.simulation import Trajectory, Transition, simulate, transition
 from phasegrad.solvers import GradientFlow, Newton
 from phasegrad.terms import Interaction, NodeField, OddSeries, Parameter, Sine, Stiffness, Term
 from phasegrad.training import (
@@ -166,6 +168,8 @@ __all__ = [
     "Training",
     "TrainingState",
     "TrainingWarning",
+    "Trajectory",
+    "Transition",
     "adjoint",
     "autograd",
     "centred",
@@ -195,6 +199,7 @@ __all__ = [
     "layers",
     "load_model",
     "load_state",
+    "mean_field",
     "multi_start_frequencies",
     "output_frequencies",
     "paper_plan",
@@ -206,12 +211,14 @@ __all__ = [
     "save_model",
     "save_state",
     "signed_layers",
+    "simulate",
     "small_world",
     "spectral_frequencies",
     "suggest_beta",
     "to_matrix",
     "to_networkx",
     "train",
+    "transition",
     "two_phase",
 ]
 

@@ -1,4 +1,4 @@
-"""How arguments are checked: one form of error for every wrong value.
+"""How arguments, and optional packages, are checked: one form of error for every wrong value.
 
 Every message says what was given, what is allowed and, where it is not obvious, what to do.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -133,6 +134,17 @@ def choice(name: str, value: Any, allowed: Iterable[str], owner: str) -> str:
     if not isinstance(value, str) or value not in options:
         raise _wrong(name, owner, f"one of {', '.join(map(repr, options))}", value)
     return str(value)
+
+
+def require(packages: Iterable[str], extra: str, purpose: str) -> None:
+    """Raise ImportError if one of the packages is not installed; ``purpose`` is the beginning of its sentence."""
+    missing = [name for name in packages if find_spec(name) is None]
+    if missing:
+        verb = "is" if len(missing) == 1 else "are"
+        raise ImportError(
+            f"{purpose} needs {', '.join(missing)}, which {verb} not installed. "
+            f"Install with 'pip install phasegrad[{extra}]'."
+        )
 
 
 def node_numbers(value: Any) -> NDArray[Any]:

@@ -10,20 +10,24 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasegrad._files import made_from, printable, read_archive, write_archive
-from phasegrad._validation import FloatArray, counted, finite_array
+from phasegrad._validation import FloatArray, IntArray, choice, counted, finite_array
 from phasegrad.datasets import Dataset, Scaling
 from phasegrad.equilibria import Equilibrium, Settling
 from phasegrad.graphs import Layout
 from phasegrad.networks import Network
 from phasegrad.objectives import CLASS_OBJECTIVES, ClassObjective, Cost, PhaseTargets
+from phasegrad.pictures import CYCLE, GUIDE, Ring, canvas, draw_confusion, draw_rings
 from phasegrad.terms import TERMS, Interaction, OddSeries, Sine
 from phasegrad.training import Training
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 VERSION = 2
 
@@ -140,6 +144,83 @@ class Model:
         labels = self.objective.decide(outputs)
         return Prediction(labels, [self.classes[label] for label in labels], None, equilibrium)
 
+    def plot(self, x: ArrayLike, y: ArrayLike, ax: Axes | None = None, *, kind: str = "answers") -> Axes:
+        """Draw what the model says of samples whose answers are known. Needs matplotlib.
+
+        Parameters
+        ----------
+        x : array_like, shape (n, n_features)
+            Raw samples, as for `predict`.
+        y : array_like, shape (n,)
+            Their classes, by number or by name; numbers of shape (n,) or (n, M) where the model has no classes.
+        ax : matplotlib Axes, optional
+            Where to draw; new ones if left out.
+        kind : {"answers", "circle"}
+            "answers": the confusion matrix or, without classes, answers against the true values. "circle": the phases
+            of the outputs, one circle per output, filled where the class is the true one.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        choice("kind", kind, ("answers", "circle"), "Model.plot")
+        answer = self.predict(x)
+        if isinstance(self.objective, ClassObjective):
+            return self._plot_classes(answer, self._numbers(y, len(answer.names)), ax, kind)
+        true = finite_array("y", y, "Model.plot").reshape(np.shape(y)[0] if np.ndim(y) else 1, -1)
+        return self._plot_values(answer, true, ax, kind)
+
+    def _plot_classes(self, answer: Prediction, true: IntArray, ax: Axes | None, kind: str) -> Axes:
+        assert answer.labels is not None
+        right = (answer.labels == true) & answer.equilibrium.stable
+        with canvas(ax, "Model.plot", 3.8, 3.6) as axes:
+            if kind == "circle":
+                phases = answer.equilibrium.phases[:, list(self.network.outputs)]
+                rings = [
+                    Ring(name, phases[:, k], CYCLE[k % len(CYCLE)], true == k) for k, name in enumerate(self.classes)
+                ]
+                draw_rings(axes, rings)
+                axes.set_title("output phases (filled: true class)")
+            else:
+                draw_confusion(axes, confusion_counts(true, answer.labels, len(self.classes)), self.classes)
+                axes.set_title(f"{counted(true.size, 'sample')}, accuracy {right.mean():.1%}")
+        return axes
+
+    def _plot_values(self, answer: Prediction, true: FloatArray, ax: Axes | None, kind: str) -> Axes:
+        values = answer.values
+        assert values is not None
+        if true.shape != values.shape:
+            raise ValueError(f"Model.plot needs true values of shape {values.shape}. Got {true.shape}.")
+        with canvas(ax, "Model.plot", 3.8, 3.6) as axes:
+            if kind == "circle":
+                phases = answer.equilibrium.phases[:, list(self.network.outputs)]
+                filled = np.ones(len(phases), bool)
+                names = enumerate(self.classes)
+                draw_rings(axes, [Ring(name, phases[:, k], CYCLE[k % len(CYCLE)], filled) for k, name in names])
+                axes.set_title("output phases")
+                return axes
+            for k, name in enumerate(self.classes):
+                axes.scatter(true[:, k], values[:, k], s=14, color=CYCLE[k % len(CYCLE)], linewidth=0, label=name)
+            ends = [min(true.min(), values.min()), max(true.max(), values.max())]
+            axes.plot(ends, ends, color=GUIDE, linewidth=0.8, linestyle="--", zorder=1)
+            axes.set(xlabel="true", ylabel="answer", title=counted(len(values), "sample"))
+        return axes
+
+    def _numbers(self, y: Any, count: int) -> IntArray:
+        """Return classes, given by number or by name, as numbers."""
+        given = np.asarray(y)
+        known = {name: k for k, name in enumerate(self.classes)}
+        by_name = given.dtype.kind not in "iu"
+        labels = [known.get(str(each), -1) if by_name else int(each) for each in given.ravel()]
+        wrong = [each for each, label in zip(given.ravel(), labels, strict=True) if not 0 <= label < len(known)]
+        if wrong or given.shape != (count,):
+            instead = f"{wrong[0]!r:.40}" if wrong else f"shape {given.shape}"
+            raise ValueError(
+                f"The 'y' parameter of Model.plot must be {counted(count, 'answer')}, each of "
+                f"{printable(', '.join(self.classes))} or its number from 0. Got {instead}."
+            )
+        return np.array(labels, dtype=np.int64)
+
     def _by_name(self, x: Any) -> Any:
         names = list(getattr(x, "columns", ()))
         if names and set(self.features) <= set(names):
@@ -151,6 +232,13 @@ class Model:
                 f"columns {printable(', '.join(map(str, names)))}."
             )
         return x
+
+
+def confusion_counts(true: IntArray, decided: IntArray, classes: int) -> IntArray:
+    """Return how many samples of each class (rows) were given each class (columns)."""
+    counts = np.zeros((classes, classes), dtype=np.int64)
+    np.add.at(counts, (true, decided), 1)
+    return counts
 
 
 def save_model(path: str | os.PathLike[str], model: Model) -> None:

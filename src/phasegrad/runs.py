@@ -19,7 +19,7 @@ from phasegrad._files import printable
 from phasegrad._validation import FloatArray, IntArray, choice
 from phasegrad.datasets import Dataset, Scaling, Shifts
 from phasegrad.initial import STARTS
-from phasegrad.models import Model, save_model
+from phasegrad.models import Model, confusion_counts, save_model
 from phasegrad.networks import Dense, Network, layered, layers
 from phasegrad.training import History, Training, image_plan, train
 
@@ -136,10 +136,7 @@ class ClassifierRun:
 
     def confusion(self) -> IntArray:
         """Return how many test samples of each class (rows) were given each class (columns)."""
-        count = self.data.n_classes
-        table = np.zeros((count, count), dtype=np.int64)
-        np.add.at(table, (self.data.y_test, self.predicted), 1)
-        return table
+        return confusion_counts(self.data.y_test, self.predicted, self.data.n_classes)
 
     def save(self, path: Path) -> None:
         """Write the trained network as a model file that `phasegrad predict` reads."""
@@ -243,7 +240,7 @@ class ImageRun:
                 phases = layer(part).double().cpu().numpy()
             sure = np.isfinite(phases).all(axis=1)
             decided = self.training.plan.objective.decide(phases[sure])  # type: ignore[attr-defined]
-            np.add.at(table, (self.data.y_test[first : first + _AT_ONCE][sure], decided), 1)
+            table += confusion_counts(self.data.y_test[first : first + _AT_ONCE][sure], decided, count)
         return table
 
     def save(self, path: Path) -> None:

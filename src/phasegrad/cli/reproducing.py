@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from phasegrad._files import printable
+from phasegrad._validation import require
 from phasegrad.cli.signals import STOPPED
 from phasegrad.cli.words import Json, check_places, failed, put_json, require_torch, tables
 from phasegrad.studies import Study
@@ -51,7 +52,6 @@ def reproduce(
     from phasegrad.circuits import ngspice_version
     from phasegrad.cli.progress import ReproductionProgress
     from phasegrad.report import verdict_tables
-    from phasegrad.reproduction import require
     from phasegrad.studies import choose
 
     chosen = _with_images(choose(names or ()), device, data)

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from phasegrad._files import check_place, is_standard_output, json_text, printable, write_json
+from phasegrad._validation import require
 
 #: Seeds are trained side by side, each with a network and data of its own in memory.
 MOST_SEEDS = 100_000
@@ -129,14 +130,13 @@ def check_places(
         check_place(path)
         seen.add(place)
     if picture is not None:
-        from phasegrad.report import picture_format
+        from phasegrad.pictures import picture_format
 
         picture_format(picture)
 
 
 def require_torch(purpose: str, device: str) -> None:
     """Refuse, before any work is done, to go on without PyTorch or without a device."""
-    from phasegrad.reproduction import require
     from phasegrad.training import check_device
 
     require(("torch",), "torch", purpose)

@@ -74,12 +74,36 @@ def build_system(
     return system, shape
 
 
-def force(network: Network, phases: ArrayLike, inputs: ArrayLike | None = None) -> FloatArray:
+def force(
+    network: Network, phases: ArrayLike, inputs: ArrayLike | None = None, *, nudge: Nudge | None = None
+) -> FloatArray:
     """Return the force on every oscillator, shape (..., N), of phases (..., N).
 
-    In the frame in which an equilibrium is at rest: it turns with the mean frequency where nothing else fixes it.
+    Parameters
+    ----------
+    network : Network
+    phases : array_like, shape (..., N)
+        Of all oscillators, held ones included.
+    inputs : array_like, shape (..., n_in), optional
+    nudge : Nudge, optional
+        A real pull on the outputs.
+
+    Notes
+    -----
+    The frame is the one in which an equilibrium is at rest. Where a field or a clamped input fixes it frequencies
+    count from it as they are given; else it turns with the mean of all frequencies, which is subtracted, and without
+    reciprocity with the reference: its force is subtracted too, unless the network is grounded. What stands at a held
+    oscillator, a clamped input or the reference, is what its holder must balance; in time (`simulate`) clamped inputs
+    alone stand still. The velocities in the frame of the mean frequency are ``simulate(...).velocities``, with
+    ``frame="laboratory"`` as they are seen at rest.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> pg.force(pg.ring(3, omega=[4.0, 5.0, 6.0]), [0.0, 0.0, 0.0]).tolist()
+    [-1.0, 0.0, 1.0]
     """
-    system, rows, shape = _at_phases(network, phases, inputs, "force")
+    system, rows, shape = _at_phases(network, phases, inputs, "force", nudge)
     return system.force(rows).reshape((*shape, network.size))
 
 
@@ -126,6 +150,10 @@ def laplacian(network: Network, phases: ArrayLike, inputs: ArrayLike | None = No
     if compressed:
         if shape or not network.reciprocal:
             raise ValueError("laplacian(compressed=True) is for a single sample and reciprocal coupling.")
+        if system.outer(rows) is not None:
+            raise ValueError(
+                "The Laplacian of a mean field has no zeros to leave out. Ask for compressed=False instead."
+            )
         return system.sparse_laplacian(rows)
     size = network.free.size
     return system.laplacian(rows).reshape((*shape, size, size))
@@ -150,10 +178,12 @@ def _checked_inputs(network: Network, inputs: ArrayLike | None) -> FloatArray | 
 
 
 def _at_phases(
-    network: Network, phases: ArrayLike, inputs: ArrayLike | None, owner: str
+    network: Network, phases: ArrayLike, inputs: ArrayLike | None, owner: str, nudge: Nudge | None = None
 ) -> tuple[System, FloatArray, Shape]:
     array = last_axis_array("phases", phases, network.size, "one phase per oscillator", owner)
-    system, own = build_system(network, inputs, None)
+    system, own = build_system(network, inputs, nudge)
+    if system.is_complex:
+        raise ValueError(f"The 'nudge' parameter of {owner} must have a real strength. Got {nudge!r:.80}.")
     shape = joint_shape(own, array.shape[:-1], ("Inputs", "phases"))
     rows = np.broadcast_to(array, (*shape, network.size)).reshape(-1, network.size)
     samples = np.broadcast_to(np.arange(system.batch).reshape(own), shape).ravel()

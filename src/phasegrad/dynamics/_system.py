@@ -131,7 +131,7 @@ class System:
         if all(term.phasor for term in self.terms):
             # A sine is as steep as it is high.
             return self.capacity
-        return self._folded([term.stiffest(self.graph, self.values) for term in self.terms])[2]
+        return self._weights([term.stiffest(self.graph, self.values) for term in self.terms])[2]
 
     @property
     def eigenvalue_rounding(self) -> FloatArray:
@@ -191,7 +191,7 @@ class System:
 
         Where the network drifts forces are counted from that on the reference, as in the frame that turns with it.
         """
-        total = np.asarray(sum(term.force(self.graph, self.values, phases) for term in self.terms))
+        total = self.own_force(phases)
         if self.pull is not None:
             total = np.array(total, dtype=phases.dtype)
             pull = self.pull.force(phases)
@@ -200,12 +200,15 @@ class System:
                 total[:, self.graph.reference] -= np.sum(pull, axis=1)
         return total - total[:, [self.graph.reference]] if self.drifts else total
 
+    def own_force(self, phases: Array) -> Array:
+        """Return the force of all terms, (B, N), in the frame of the mean frequency, the nudge left aside."""
+        return np.asarray(sum(term.force(self.graph, self.values, phases) for term in self.terms))
+
     def drift(self, phases: Array) -> Array:
         """Return the common frequency, (B,), at which the reference turns in the frame of the mean frequency."""
         if not self.drifts:
             return np.zeros(phases.shape[0])
-        total = np.asarray(sum(term.force(self.graph, self.values, phases) for term in self.terms))
-        return np.asarray(total[:, self.graph.reference])
+        return np.asarray(self.own_force(phases)[:, self.graph.reference])
 
     def reacting(self, pulls: Array) -> Array:
         """Return small forces on the oscillators that move, (B, n) or (B, n, k), with their reaction counted in."""
@@ -240,12 +243,17 @@ class System:
         With ``floor``, every weight is replaced by its absolute value, at least ``floor`` times the most it can
         be: a positive definite stand-in whose solve is a descent direction where the true one is not.
         """
-        forward, backward, diagonal = self._weights(phases, floor)
+        stiffness = self._stiffness(phases, floor)
+        forward, backward, diagonal = self._weights(stiffness, phases.shape[0])
         places, chosen = self.graph.dense_places
         size, batch = self.graph.free.size, phases.shape[0]
         flat = np.zeros((batch, size * size), dtype=phases.dtype)
         flat[:, places] = np.concatenate([-forward, -backward, diagonal], axis=1)[:, chosen]
         matrix = flat.reshape(batch, size, size)
+        outer = self._summed_outer(stiffness)
+        if outer is not None:
+            left, right = (np.take(factor, self.graph.free, axis=1) for factor in outer)
+            matrix = matrix - left @ right.swapaxes(1, 2)
         if self.pull is not None:
             where = self.graph.position[self.pull.nodes]
             curvature = self.pull.hessian(phases)
@@ -257,14 +265,19 @@ class System:
             neighbours, acting = self.graph.reference_places
             on_reference = np.zeros((batch, size), dtype=phases.dtype)
             on_reference[:, neighbours] = -np.concatenate([forward, backward], axis=1)[:, acting]
+            if outer is not None:
+                on_reference -= (right @ outer[0][:, self.graph.reference, :, None])[:, :, 0]
             if self.pull is not None:
                 on_reference[:, where] -= np.sum(curvature, axis=1)
             matrix -= on_reference[:, None, :]
         return matrix
 
     def sparse_laplacian(self, phases: Array, *, floor: float | None = None) -> sparse.csr_array:
-        """Return the reduced Laplacian of a batch of one sample in compressed rows; reciprocal coupling only."""
-        weights, _, diagonal = self._weights(phases, floor)
+        """Return the reduced Laplacian of a batch of one sample in compressed rows; reciprocal coupling only.
+
+        What terms add of low rank is not in it: see `outer`.
+        """
+        weights, _, diagonal = self._weights(self._stiffness(phases, floor), phases.shape[0])
         matrix = self.graph.pattern.fill(weights[0], diagonal[0])
         if self.pull is None:
             return matrix
@@ -278,6 +291,26 @@ class System:
         where = self.graph.position[self.pull.nodes].astype(np.int32)
         nudge = sparse.coo_array((curvature[row, column], (where[row], where[column])), shape=matrix.shape)
         return (matrix + nudge).tocsr()
+
+    def outer(self, phases: Array, *, floor: float | None = None) -> tuple[Array, Array] | None:
+        """Return factors A, B (B, N, k) of the low-rank part of the Laplacian, minus A B^T, or None."""
+        return self._summed_outer(self._stiffness(phases, floor)) if self.low_rank else None
+
+    @property
+    def low_rank(self) -> bool:
+        """Whether terms add a part of low rank to the Laplacian."""
+        parts = (term.stiffest(self.graph, self.values).outer for term in self.terms)
+        return bool(self._kept("low_rank", lambda: any(part is not None for part in parts)))
+
+    @property
+    def joins_all(self) -> bool:
+        """Whether every oscillator is coupled to every other, without edges."""
+        return any(term.joins_all(self.values) for term in self.terms)
+
+    def turns(self, change: Array) -> FloatArray:
+        """Return by how much a change of phases (B, N) turns an angle between two coupled oscillators at most, (B,)."""
+        largest = np.max(np.abs(self.graph.angles(change)), axis=1, initial=0.0)
+        return np.maximum(largest, np.ptp(change, axis=1)) if self.joins_all else np.asarray(largest)
 
     def locked_out(self) -> BoolArray:
         """Return which samples provably have no equilibrium, (B,); see `locking_excess`."""
@@ -309,16 +342,28 @@ class System:
         excess = np.where(excess > rounding, excess, -np.inf)
         return np.broadcast_to(excess, (self.batch, self.graph.size))
 
-    def _weights(self, phases: Array, floor: float | None) -> tuple[Array, Array, Array]:
-        """Return minus what stands off the diagonal of the Laplacian, in both directions, (B, E), and it, (B, N)."""
+    def _stiffness(self, phases: Array, floor: float | None) -> list[Stiffness]:
+        """Return what each term adds to the Laplacian, or to its positive stand-in."""
         stiffness = [term.stiffness(self.graph, self.values, phases) for term in self.terms]
-        if floor is not None:
-            most = [term.stiffest(self.graph, self.values) for term in self.terms]
-            stiffness = [mine.lifted(bound, floor) for mine, bound in zip(stiffness, most, strict=True)]
-        return self._folded(stiffness, phases.shape[0])
+        if floor is None:
+            return stiffness
+        most = [term.stiffest(self.graph, self.values) for term in self.terms]
+        return [mine.lifted(bound, floor) for mine, bound in zip(stiffness, most, strict=True)]
 
-    def _folded(self, parts: list[Stiffness], batch: int = 1) -> tuple[Array, Array, Array]:
-        """Return the same of what several terms add to the Laplacian; zeros where none adds anything."""
+    @staticmethod
+    def _summed_outer(stiffness: list[Stiffness]) -> tuple[Array, Array] | None:
+        """Return the factors of the low-rank parts of all terms, side by side."""
+        pairs = [part.outer for part in stiffness if part.outer is not None]
+        if not pairs:
+            return None
+        left, right = (np.concatenate([pair[k] for pair in pairs], axis=2) for k in range(2))
+        return left, right
+
+    def _weights(self, parts: list[Stiffness], batch: int = 1) -> tuple[Array, Array, Array]:
+        """Return minus what stands off the diagonal of the Laplacian, in both directions, (B, E), and it, (B, N).
+
+        Zeros where no term adds anything; what terms add of low rank is left aside.
+        """
 
         def summed(name: str, width: int) -> Array:
             there = [getattr(part, name) for part in parts if getattr(part, name) is not None]

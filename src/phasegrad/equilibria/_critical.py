@@ -17,16 +17,21 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from phasegrad._validation import FloatArray, IntArray, float_between, frozen_array, last_axis_array
 from phasegrad.dynamics import System, build_system
+from phasegrad.equilibria._drawing import plot_critical
 from phasegrad.equilibria._equilibrium import Equilibrium, settle
 from phasegrad.equilibria._path import convex_between, largest_change
 from phasegrad.networks import Network
 from phasegrad.solvers import STOPPING, Newton, is_sparse, on_one_blas_thread, refuse_dense_solve, respond
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # The share of what is left to the end that a step covers, and how many times as long as the last one it may be.
 _STRIDE, _LONGER = 0.9, 10.0
@@ -64,6 +69,13 @@ class CriticalScale:
     mode: FloatArray | None
     oscillators: IntArray
     edges: IntArray
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw how far every oscillator moves as the locked state is lost, those that break away in vermilion.
+
+        Draws on ``ax``, or on new axes if it is left out, and returns them. Needs matplotlib.
+        """
+        return plot_critical(self, ax)
 
     def __str__(self) -> str:
         if self.mode is None:
@@ -129,6 +141,11 @@ def critical_scale(
         raise ValueError(f"critical_scale takes one sample of inputs, shape (n_in,). Got a batch of shape {shape}.")
     if not network.reciprocal:
         raise ValueError("critical_scale needs reciprocal coupling: without it there is no energy to follow.")
+    if system.low_rank:
+        raise ValueError(
+            "critical_scale follows angles across edges, and a mean field has none. Build the network with complete, "
+            "or ask transition for the order parameter by coupling."
+        )
     if not is_sparse(system):
         refuse_dense_solve(network.graph, "critical_scale")
     branch = _Branch(system, precision)

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,6 +29,7 @@ from phasegrad._validation import (
     random_stream,
 )
 from phasegrad.dynamics import Nudge, Shape, System, Workspace, build_system
+from phasegrad.equilibria._drawing import plot_equilibrium
 from phasegrad.graphs import lazy_property
 from phasegrad.networks import Network
 from phasegrad.objectives import check_cost
@@ -44,6 +46,9 @@ from phasegrad.solvers import (
     residual,
     stability,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _ROUNDING = 8 * float(np.finfo(float).eps)
 
@@ -139,6 +144,24 @@ class Equilibrium:
         spread, own = network.graph.sharing.spread, network.parameters
         same = all(np.array_equal(system.values[p.name], spread(p.on, own[p.name])[None]) for p in kept)
         return system.workspace if same else None
+
+    def plot(self, ax: Axes | None = None, *, kind: str = "circle") -> Axes:
+        """Draw the phases of all samples on circles, or the angle across every edge. Needs matplotlib.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; new ones if left out.
+        kind : {"circle", "stress"}
+            "circle": one circle per oscillator, or per role (input, hidden, output) beyond 16 of them, and a point per
+            sample, hollow where the state is not stable. "stress": the largest angle across every edge over all samples
+            that converged, the largest first. `Network.plot` draws one state on the network itself.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        return plot_equilibrium(self, ax, kind)
 
     @property
     def converged(self) -> BoolArray:

@@ -31,7 +31,7 @@ def convex_between(system: System, first: FloatArray, last: FloatArray, halvings
 
 def largest_change(system: System, change: FloatArray) -> float:
     """Return by how much a change of phases (1, N) turns an angle: across an edge or, where there is one, the frame."""
-    largest = float(np.max(np.abs(system.graph.angles(change)), initial=0.0))
+    largest = float(np.max(system.turns(change), initial=0.0))
     return largest if system.graph.pinned else max(largest, float(np.max(np.abs(change), initial=0.0)))
 
 
@@ -62,7 +62,7 @@ def _weights(system: System, phases: FloatArray) -> FloatArray:
     edges, nodes = system.graph.n_edges, system.graph.size
     parts = np.zeros(edges), np.zeros(nodes), np.zeros(edges)
     for term in system.terms:
-        forward, _, diagonal, sums = term.stiffness(system.graph, system.values, phases)
+        forward, _, diagonal, sums, _ = term.stiffness(system.graph, system.values, phases)
         for total, part in zip(parts, (forward, diagonal, sums), strict=True):
             if part is not None:
                 total += part[0]

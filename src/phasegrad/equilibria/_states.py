@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,12 +19,16 @@ from phasegrad._validation import (
     whole_number,
 )
 from phasegrad.dynamics import System, energy, wrapped
+from phasegrad.equilibria._drawing import plot_equilibria
 from phasegrad.equilibria._equilibrium import Equilibrium, Status, find_equilibrium, random_phases
 from phasegrad.equilibria._path import convex_between
 from phasegrad.equilibria._winding import CycleBasis
 from phasegrad.graphs import lazy_property
 from phasegrad.networks import Network
 from phasegrad.solvers import Solver
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _CONFIDENCE = 0.95
 # Phases nearer than the first are one state; nearer than the second, if the energy is convex between them.
@@ -92,6 +97,14 @@ class Equilibria:
         """
         share = float_between("share", share, 0, 1, "missed")
         return float((1 - share) ** self.starts)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw which share of the random starts ended in each state, by winding around cycles: the basins, estimated.
+
+        Failed starts, and states beyond the first 20, are "others". Draws on ``ax``, or on new axes if it is left out,
+        and returns them. Needs matplotlib.
+        """
+        return plot_equilibria(self, ax)
 
     def __len__(self) -> int:
         return int(self.share.size)
@@ -171,7 +184,9 @@ def find_equilibria(
     found = find_equilibrium(network, _repeated(sample, len(first)), start=first, solver=solver, tolerance=tolerance)
     rows = np.flatnonzero(found.stable)
     stable = wrapped(found.phases[rows])
-    one = found.system.take(np.arange(1)) if network.reciprocal and found.system is not None else None
+    system = found.system
+    known = system is not None and network.reciprocal and not system.low_rank
+    one = system.take(np.arange(1)) if system is not None and known else None
     groups = [rows[group] for group in _group(stable, one)]
     groups.sort(key=lambda group: -int(np.sum(group < starts)))
     chosen = found.phases[[group[0] for group in groups]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,10 +15,14 @@ from phasegrad.equilibria import Equilibrium
 from phasegrad.gradients._adjoint import adjoint
 from phasegrad.gradients._autograd import autograd
 from phasegrad.gradients._differences import finite_difference
+from phasegrad.gradients._drawing import plot_table
 from phasegrad.gradients._nudged import centred, holomorphic, two_phase
 from phasegrad.gradients._question import Gradient
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 #: Every way to a gradient, by name.
 METHODS: dict[str, Callable[..., Gradient]] = {
@@ -52,6 +56,14 @@ class GradientTable:
     relative_error: dict[str, FloatArray]
     stated_error: dict[str, FloatArray]
 
+    def plot(self, ax: Axes | None = None, *, parameter: str | None = None) -> Axes:
+        """Draw the agreement of all methods by one parameter, the first if left out, as shades. Needs matplotlib.
+
+        Stated errors lie on the diagonal, relative errors below, 1 - cosine above; white is rounding, the darkest blue
+        an error as large as the gradient. Draws on ``ax``, or on new axes if it is left out, and returns them.
+        """
+        return plot_table(self, ax, parameter)
+
     def __str__(self) -> str:
         width = max(len(name) for name in self.methods) + 2
         lines = []
@@ -60,18 +72,15 @@ class GradientTable:
                 f"gradient by {parameter}: stated error (diagonal), relative error (below), 1 - cosine (above)"
             )
             lines.append(" " * width + "".join(f"{name:>{width}}" for name in self.methods))
-            for row, name in enumerate(self.methods):
-                cells = [f"{self._cell(parameter, row, column):>{width}}" for column in range(len(self.methods))]
-                lines.append(f"{name:<{width}}" + "".join(cells))
+            for name, row in zip(self.methods, self.agreement(parameter), strict=True):
+                lines.append(f"{name:<{width}}" + "".join(f"{number:>{width}.1e}" for number in row))
         lines += [f"not compared: {name} (its package is not installed)" for name in self.missing]
         return "\n".join(lines)
 
-    def _cell(self, parameter: str, row: int, column: int) -> str:
-        if row == column:
-            return f"{self.stated_error[parameter][row]:.1e}"
-        if row < column:
-            return f"{1 - self.cosine[parameter][row, column]:.1e}"
-        return f"{self.relative_error[parameter][row, column]:.1e}"
+    def agreement(self, parameter: str) -> FloatArray:
+        """Return, (M, M), stated errors on the diagonal, relative errors below it and 1 - cosine above."""
+        below, above = np.tril(self.relative_error[parameter], -1), np.triu(1 - self.cosine[parameter], 1)
+        return below + above + np.diag(self.stated_error[parameter])
 
 
 def check_gradients(

@@ -91,7 +91,7 @@ def force_rounding(question: Question) -> FloatArray:
         if question.inputs is not None:
             size += question.network.input_scale * np.max(np.abs(question.inputs), axis=1, keepdims=True)
     for term in system.terms:
-        forward, backward, diagonal, sums = term.stiffest(system.graph, system.values)
+        forward, backward, diagonal, sums, outer = term.stiffest(system.graph, system.values)
         if forward is not None and backward is not None:
             size += system.graph.at_ends(forward * angles, backward * angles)
             pulls = term.capacity(system.graph, system.values)
@@ -104,6 +104,9 @@ def force_rounding(question: Question) -> FloatArray:
             both = (np.take(np.abs(phases), ends, axis=1) for ends in (system.graph.first, system.graph.second))
             turned = sums * (1.0 + sum(both))
             size += system.graph.at_ends(turned, turned)
+        if outer is not None:
+            # Every oscillator feels the phases of all others, each as rounded as it is large.
+            size += diagonal * np.max(np.abs(phases), axis=1, keepdims=True)
     if system.drifts:
         # Forces are counted from that on the reference.
         size += size[:, [system.graph.reference]]
@@ -154,7 +157,10 @@ def _is_attractive(question: Question) -> bool:
     """Return whether no weight of the Laplacian is negative."""
     graph, system = question.network.graph, question.system
     weights = (term.stiffness(graph, system.values, question.phases) for term in system.terms)
-    return all(part is None or float(np.min(part, initial=0.0)) >= 0 for each in weights for part in each)
+    return all(
+        each.outer is None and all(part is None or float(np.min(part, initial=0.0)) >= 0 for part in each[:4])
+        for each in weights
+    )
 
 
 def _signs(size: int) -> tuple[FloatArray, FloatArray]:

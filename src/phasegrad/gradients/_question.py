@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,10 +18,14 @@ from numpy.typing import ArrayLike, NDArray
 from phasegrad._validation import Array, BoolArray, FloatArray, IntArray, choice, counted, frozen_array, joint_shape
 from phasegrad.dynamics import Shape, System, build_system
 from phasegrad.equilibria import Equilibrium, Status, settled, tolerance_of
+from phasegrad.gradients._drawing import plot_gradient
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost, check_cost
 from phasegrad.solvers import residual
 from phasegrad.terms import Term
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 FREQUENCIES = ("relative", "raw")
 #: What the gradient by the data is asked for as, beside the names of parameters; no parameter may be called so.
@@ -83,6 +87,25 @@ class Gradient:
         size, error = (np.max(np.abs(each), axis=-1, initial=0.0) for each in (self[parameter], self.error[parameter]))
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where((error == 0) & (size == 0), 0.0, error / size)
+
+    def plot(self, ax: Axes | None = None, *, parameter: str | None = None, against: Gradient | None = None) -> Axes:
+        """Draw the gradient as bars, one per entry, with the stated error of each. Needs matplotlib.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; new ones if left out.
+        parameter : str, optional
+            Which one; the first that was asked for if left out. Of a batch the mean over all samples that have a
+            gradient is drawn.
+        against : Gradient, optional
+            Another one to compare with, drawn as diamonds.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        return plot_gradient(self, ax, parameter, against)
 
     @property
     def valid(self) -> BoolArray:

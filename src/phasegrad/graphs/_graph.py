@@ -112,6 +112,12 @@ class Graph:
         return np.ascontiguousarray(self.edges[:, 1])
 
     @lazy_property
+    def roles(self) -> tuple[str, ...]:
+        """What every node is for: "input", "hidden" or "output"."""
+        inputs, outputs = set(self.inputs), set(self.outputs)
+        return tuple("input" if k in inputs else "output" if k in outputs else "hidden" for k in range(self.size))
+
+    @lazy_property
     def held(self) -> IntArray:
         """The nodes that do not move: the clamped inputs, or the reference, or none."""
         nodes = self.inputs if self.clamped else (self.reference,) if self.pinned else ()

@@ -15,20 +15,22 @@ from phasegrad.graphs._layout import Layout
 
 @dataclass(frozen=True, eq=False)
 class Sharing:
-    """Which value every node and every edge of a graph has; ``on`` is "nodes" or "edges" everywhere."""
+    """Which value every node and every edge of a graph has; ``on`` is "nodes", "edges" or "network" everywhere."""
 
     pairs: IntArray | Layout
     size: int
 
     def width(self, on: str) -> int:
         """Return how many values there are."""
+        if on == "network":
+            return 1
         if isinstance(self.pairs, Layout):
             return self.pairs.n_node_values if on == "nodes" else self.pairs.n_couplings
         return self.size if on == "nodes" else len(self.pairs)
 
     def index(self, on: str) -> IntArray | None:
         """Return the number of the value that every node or edge has; None where each has its own."""
-        if isinstance(self.pairs, Layout):
+        if isinstance(self.pairs, Layout) and on != "network":
             return self.pairs.value_of if on == "nodes" else self.pairs.coupling_of
         return None
 
@@ -67,6 +69,8 @@ class Sharing:
 
     def name(self, on: str, number: int) -> str:
         """Return in words which value this is."""
+        if on == "network":
+            return "the network"
         layout = self.pairs
         if not isinstance(layout, Layout):
             return f"node {number}" if on == "nodes" else f"edge ({layout[number, 0]}, {layout[number, 1]})"

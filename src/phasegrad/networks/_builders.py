@@ -185,6 +185,22 @@ def complete(n: int, *, coupling: ArrayLike = 1.0, omega: ArrayLike | None = Non
     return _from_pairs(np.stack(np.triu_indices(n, k=1), axis=1), n, coupling, omega, options)
 
 
+def mean_field(n: int, coupling: float = 1.0, *, omega: ArrayLike | None = None, **options: Any) -> Network:
+    """Couple every oscillator to every other through their mean field: (K / n) sum_j sin(theta_j - theta_i).
+
+    The same forces as ``complete(n, coupling=K / n)``, without edges: time and memory grow with n, not with its square.
+    K is the parameter ``global_coupling``, one number.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> pg.mean_field(100_000, 2.0)
+    Network(100000 oscillators, 0 edges, mean field, Sine(), node 0 held at phase 0)
+    """
+    n = whole_number("n", n, 1, "mean_field")
+    return _from_pairs(np.empty((0, 2), dtype=np.int64), n, 1.0, omega, {"global_coupling": coupling, **options})
+
+
 def ring(n: int, *, coupling: ArrayLike = 1.0, omega: ArrayLike | None = None, **options: Any) -> Network:
     """Couple each oscillator to the next, and the last to the first."""
     n = whole_number("n", n, 3, "ring")

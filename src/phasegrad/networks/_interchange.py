@@ -126,10 +126,12 @@ def from_networkx(graph: nx.Graph, *, weight: str | None = None, **options: Any)
     number = {name: k for k, name in enumerate(names)}
     pairs, coupling, reverse = _weighted_pairs(graph, number, weight)
     settings = {key: graph.graph[key] for key in (*ROLES, "terms") if key in graph.graph} | options
+    kinds = (*TERMS, *settings.get("terms", ()))
+    whole = [parameter.name for kind in kinds for parameter in kind.every if parameter.on == "network"]
+    settings = {key: graph.graph[key] for key in whole if key in graph.graph} | settings
     for key in ("inputs", "outputs", "reference"):
         if key in settings:
             settings[key] = _numbers_of(settings[key], number, key)
-    kinds = (*TERMS, *settings.get("terms", ()))
     known = [parameter.name for kind in kinds for parameter in kind.every if parameter.on == "nodes"]
     for key in known:
         if key not in options and any(key in graph.nodes[name] for name in names):
@@ -162,6 +164,8 @@ def to_networkx(network: Network) -> nx.Graph:
     own = [term for term in network.terms if type(term) not in TERMS]
     if own:
         graph.graph["terms"] = own
+    for parameter in (each for term in network.terms for each in term.parameters if each.on == "network"):
+        graph.graph[parameter.name] = float(network.parameters[parameter.name][0])
     lost = [parameter.name for term in own for parameter in term.parameters if parameter.on == "edges"]
     if lost:
         raise ValueError(f"A NetworkX graph from to_networkx carries couplings on its edges, not {lost[0]!r}.")

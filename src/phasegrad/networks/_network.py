@@ -16,7 +16,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import FrozenInstanceError
 from itertools import combinations
 from types import MappingProxyType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,7 +38,11 @@ from phasegrad._validation import (
     whole_number,
 )
 from phasegrad.graphs import Graph, Layout, ordered_edges
+from phasegrad.networks._drawing import plot_network
 from phasegrad.terms import TERMS, Interaction, Parameter, Sine, Term, check_term
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 INPUT_MODES = ("frequency", "phase")
 #: What a network is beside its edges and parameters, by the names that its maker takes.
@@ -255,6 +259,43 @@ class Network:
     free: IntArray = _of_graph("free", "The nodes that move, in order.")
     learnable: IntArray = _of_graph("learnable", "The nodes whose own parameters may be learned: all but the inputs.")
 
+    def plot(
+        self, ax: Axes | None = None, *, phases: ArrayLike | None = None, nodes: str = "auto",
+        colour: str | None = None, places: ArrayLike | None = None,
+    ) -> Axes:  # fmt: skip
+        """Draw the network: layers in columns, rings on a circle, any other graph where springs hold it.
+
+        Needs matplotlib (``pip install phasegrad[plot]``).
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; new ones if left out.
+        phases : array_like, shape (N,), optional
+            Of one state. Edges are then as wide and dark as their stress, the share of their largest pull that they
+            exert; else as wide as their coupling. Edges of negative coupling are dashed.
+        nodes : {"auto", "hands", "dots"}
+            Oscillators as clocks whose hands point at their phases, up to 40 of them, or as discs. "auto" takes hands
+            where it can.
+        colour : str, optional
+            Of the discs: "role" (input, hidden, output), "phase", or a parameter of the nodes such as "omega". Roles
+            if left out, or phases where these are not shown by hands.
+        places : array_like, shape (N, 2), optional
+            Where the oscillators lie; needed beyond 500 of them that are not in layers.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Examples
+        --------
+        >>> import phasegrad as pg
+        >>> network = pg.layered(2, 5, 2, seed=0)
+        >>> state = pg.find_equilibrium(network, [0.8, -0.6])
+        >>> axes = network.plot(phases=state.phases)  # doctest: +SKIP
+        """
+        return plot_network(self, ax, phases, nodes, colour, places)
+
     @property
     def reciprocal(self) -> bool:
         """Whether the two ends of every edge act on each other equally, so that an energy exists."""
@@ -329,6 +370,8 @@ class Network:
         """Refuse a graph with a part that nothing ties to the gauge: its Laplacian would be singular."""
         graph = self.graph
         grounded = self._tied()
+        if any(term.joins_all(self.parameters) for term in self.terms):
+            return
         if np.all(grounded) or (graph.layout is not None and all(_tied_layers(graph.layout, grounded, self._acting()))):
             return
         acts = [graph.sharing.spread("edges", each) for each in self._acting()]

@@ -3,7 +3,7 @@
 from phasegrad.report.benchmarks import benchmark_tables, draw_growth
 from phasegrad.report.chips import chip_tables, draw_budget
 from phasegrad.report.console import studies_table, verdict_tables, verification_tables
-from phasegrad.report.drawings import draw_two_phase, picture_format
+from phasegrad.report.drawings import draw_two_phase
 from phasegrad.report.grids import draw_grid, grid_tables
 from phasegrad.report.objectives import draw_objectives
 from phasegrad.report.page import write_report
@@ -29,7 +29,6 @@ __all__ = [
     "draw_two_phase",
     "grid_tables",
     "image_table",
-    "picture_format",
     "prediction_table",
     "studies_table",
     "training_table",

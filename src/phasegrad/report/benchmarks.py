@@ -9,8 +9,8 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from phasegrad.pictures import drawn
 from phasegrad.report.console import table
-from phasegrad.report.drawings.style import drawn
 
 # Ratios that need PyTorch, in words.
 _TENSORS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from phasegrad._files import printable
 from phasegrad.studies import Table
@@ -13,6 +13,10 @@ from phasegrad.studies import Table
 NOTHING = "–"
 _DIGITS = 4
 _MOST_DECIMALS = 8
+# On the page, in pixels: a character, what is around a cell, the width of the page, and that of phones and tablets.
+_CHARACTER, _PADDING, _PAGE = 8.4, 20, 1015
+_WIDTHS = (("small", 340), ("medium", 660), ("large", math.inf))
+_LINE = 26
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,44 @@ class Column:
     heading: str
     cells: list[str]
     numeric: bool
+
+    @property
+    def least(self) -> int:
+        """The width in characters that it needs: of its longest number, or of its longest word."""
+        words = [word for text in (self.heading, *([] if self.numeric else self.cells)) for word in text.split()]
+        return max((len(each) for each in (*words, *(self.cells if self.numeric else ()))), default=0)
+
+    @property
+    def wanted(self) -> int:
+        """The width in characters at which it reads well: words may break into lines, but not too often."""
+        longest = max((len(cell) for cell in self.cells), default=0)
+        return max(self.least, min(longest, _LINE))
+
+
+class Part(NamedTuple):
+    """Columns that stand side by side, and how wide they are at the least: "small", "medium" or "large"."""
+
+    columns: list[Column]
+    width: str
+
+
+def folded(table: Table) -> list[Part]:
+    """Return the columns of a table in parts that fit a page, each beside the first column, the key columns first."""
+    head, *others = columns(table)
+    left = sorted(others, key=lambda column: column.heading not in table.key) if table.key else list(others)
+    parts: list[list[Column]] = []
+    while left or not parts:
+        chosen = [head]
+        while left and (len(chosen) == 1 or _pixels([*chosen, left[0]]) <= _PAGE):
+            chosen.append(left.pop(0))
+        # As the table has them, whatever came first.
+        parts.append([head, *(column for column in others if any(column is each for each in chosen))])
+    return [Part(part, next(name for name, room in _WIDTHS if _pixels(part, wrapped=True) <= room)) for part in parts]
+
+
+def _pixels(shown: Sequence[Column], *, wrapped: bool = False) -> float:
+    widths = [column.least if wrapped else column.wanted for column in shown]
+    return sum(_CHARACTER * width + _PADDING for width in widths)
 
 
 def columns(table: Table) -> list[Column]:

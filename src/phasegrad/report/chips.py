@@ -10,8 +10,8 @@ from rich.text import Text
 
 from phasegrad._validation import counted
 from phasegrad.hardware import Budget
+from phasegrad.pictures import accuracy_axis, drawn
 from phasegrad.report.console import table
-from phasegrad.report.drawings.style import accuracy_axis, drawn
 
 
 def chip_tables(found: Budget) -> RenderableType:

@@ -14,9 +14,9 @@ Every claim of *The Phase Is the Gradient* that we found, by study, with the rul
 `phasegrad reproduce` on all seeds. The page it writes has for each of them also what was measured, what the controls
 show, and the reason. A claim must hold as the paper describes its experiment; where it does not, it may hold under a
 historical variant (edge leak, scaling by all rows, best evaluation: see the README), and where it does, a control may
-change its meaning. Claims that two things are equal are tested for equivalence: the whole 95 % interval of the
-difference must lie within the stated bound. What too few seeds cannot decide stays undecided. We correct figures, not
-people.
+change its meaning. Where the paper's own tables or stored results say otherwise, that is the verdict. Claims that two
+things are equal are tested for equivalence: the whole 95 % interval of the difference must lie within the stated bound.
+What too few seeds cannot decide stays undecided. We correct figures, not people.
 """
 
 

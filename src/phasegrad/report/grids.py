@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from phasegrad._validation import FloatArray, counted
-from phasegrad.networks import to_networkx
+from phasegrad.pictures import draw_edges, draw_points, draw_words, drawn, fit, springs
 from phasegrad.power import GridAnalysis
 from phasegrad.report.console import table
-from phasegrad.report.drawings.style import drawn
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _SHOWN = 8
 
@@ -100,64 +102,35 @@ def draw_grid(found: GridAnalysis, path: Path) -> None:
 
     Without a stable state there are neither, and the picture, of the grid alone, says so.
     """
-    with drawn(path, 10, 7) as (figure, (axes,)):
-        places = _places(found)
-        _draw_lines(axes, found, places)
-        injected = np.abs(found.grid.omega) / max(float(np.max(np.abs(found.grid.omega))), 1e-300)
-        look: dict[str, Any] = {"s": 35 + 260 * injected, "zorder": 3, "edgecolor": "black", "linewidth": 0.6}
-        if found.synchronous:
-            degrees = np.degrees(found.equilibrium.phases)
-            span = float(np.max(np.abs(degrees), initial=1e-9))
-            look |= {"c": degrees, "cmap": "coolwarm", "vmin": -span, "vmax": span}
-            buses = axes.scatter(places[:, 0], places[:, 1], **look)
-            figure.colorbar(buses, ax=axes, label="phase (degrees)", shrink=0.7, pad=0.01)
-        else:
-            axes.scatter(places[:, 0], places[:, 1], color="white", **look)
-        _draw_names(axes, found, places)
+    grid = found.grid
+    # Electrically near buses lie near each other; the cases carry no map.
+    places = springs(grid.size, grid.edges, np.abs(grid.coupling) ** -0.5)
+    stress = np.abs(np.sin(found.angles)) if found.synchronous else np.zeros(grid.n_edges)
+    shares = stress / max(float(stress.max()), 1e-9)
+    injected = np.abs(grid.omega) / max(float(np.max(np.abs(grid.omega))), 1e-300)
+    sizes = 35 + 260 * injected
+    with drawn(path, 10, 7) as (_, (axes,)):
+        draw_edges(axes, places, grid.edges, shares, widest=6.0, darkness=0.25 + 0.75 * shares)
+        degrees = np.degrees(found.equilibrium.phases)
+        colours = degrees if found.synchronous else ["white"] * grid.size
+        draw_points(axes, places, colours, label="phase (degrees)", sizes=sizes)
         state = "" if found.synchronous else ": no stable state"
         lost = "" if found.margin is None else f"; synchrony is lost at {found.margin.scale:.3g} × these"
-        axes.set_title(f"{found.grid.name} at {found.scale:g} × its injections{state}{lost}")
-        stress = "line width and darkness: stress |sin of the angle|; " if found.synchronous else ""
-        axes.text(0.0, -0.01, f"{stress}bus size: injected power", transform=axes.transAxes, va="top")
-        axes.set_aspect("equal")
-        axes.axis("off")
+        axes.set_title(f"{grid.name} at {found.scale:g} × its injections{state}{lost}")
+        words = "line width and darkness: stress |sin of the angle|; " if found.synchronous else ""
+        axes.text(0.0, -0.01, f"{words}bus size: injected power", transform=axes.transAxes, va="top")
+        fit(axes, places, 0.04 * float(np.max(np.ptp(places, axis=0))))
+        _draw_names(axes, found, places, np.sqrt(sizes / np.pi))
 
 
-def _draw_lines(axes: Any, found: GridAnalysis, places: FloatArray) -> None:
-    from matplotlib.collections import LineCollection
-
-    stress = np.abs(np.sin(found.angles)) if found.synchronous else np.zeros(found.grid.n_edges)
-    strongest = max(float(stress.max()), 1e-9)
-    colours = [(0.55 * (1 - s / strongest),) * 3 for s in stress]
-    lines, widths = list(places[found.grid.edges]), 0.6 + 6 * stress / strongest
-    axes.add_collection(LineCollection(lines, linewidths=widths, colors=colours, zorder=1))
-
-
-def _draw_names(axes: Any, found: GridAnalysis, places: FloatArray) -> None:
+def _draw_names(axes: Axes, found: GridAnalysis, places: FloatArray, radii: FloatArray) -> None:
+    """Write the angles of the most stressed lines on them, and the numbers of buses, all where there is room."""
     grid = found.grid
     assert grid.labels is not None
-    named = {int(node) for e in found.stressed for node in grid.edges[e]}
+    named = sorted({int(node) for e in found.stressed for node in grid.edges[e]})
     if grid.size <= 60:
-        named = set(range(grid.size))
-    for node in named:
-        label = str(grid.labels[node])
-        axes.annotate(label, places[node], xytext=(6, 6), textcoords="offset points", fontsize=8, zorder=5)
-    box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
-    for e in found.stressed:
-        middle, words = places[grid.edges[e]].mean(axis=0), f"{abs(np.degrees(found.angles[e])):.0f}°"
-        axes.annotate(words, middle, ha="center", va="center", fontsize=8, zorder=4, bbox=box)
-
-
-def _places(found: GridAnalysis) -> FloatArray:
-    """Return positions in which electrically near buses lie near each other; the cases carry no map."""
-    import networkx as nx
-
-    graph = to_networkx(found.grid)
-    for _, _, data in graph.edges(data=True):
-        data["length"] = abs(data["weight"]) ** -0.5
-    places = nx.kamada_kawai_layout(graph, weight="length")
-    assert found.grid.labels is not None
-    points = np.array([places[label] for label in found.grid.labels])
-    # The longest direction lies flat, as the page does.
-    _, _, axes = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)
-    return np.asarray((points - points.mean(axis=0)) @ axes.T)
+        named = list(range(grid.size))
+    angles = [f"{abs(np.degrees(found.angles[e])):.0f}°" for e in found.stressed]
+    middles = places[grid.edges[found.stressed]].mean(axis=1).reshape(-1, 2)
+    spots, words = np.concatenate([middles, places[named]]), [*angles, *(str(grid.labels[node]) for node in named)]
+    draw_words(axes, spots, words, taken=places, radii=radii)

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from phasegrad._validation import FloatArray
 from phasegrad.objectives import ClassObjective
-from phasegrad.report.drawings.style import drawn
+from phasegrad.pictures import drawn
 
 _FIRST, _SECOND = "#CFE3F3", "#FBE3B5"
 
@@ -31,13 +32,19 @@ def _draw_plane(axes: Any, objective: ClassObjective) -> None:
     reach = 2.5 * float(np.max(np.abs(table))) if getattr(objective, "margin", None) else np.pi
     reach = min(reach, np.pi)
     line = np.linspace(-reach, reach, 97)
-    plane = np.stack(np.meshgrid(line, line), axis=-1)
-    decided = objective.decide(plane)
-    cost = objective.cost(plane, table[0])
-    axes.contourf(line, line, decided, levels=[-0.5, 0.5, 1.5], colors=[_FIRST, _SECOND])
-    axes.contour(line, line, cost, levels=9, colors="black", linewidths=0.5)
-    row, column = np.unravel_index(int(np.argmin(cost)), cost.shape)
-    axes.plot(line[column], line[row], marker="*", color="black", markersize=12)
+    # Phases go round: where the lowest cost lies on the rim of the plane, a quarter turn brings it inside.
+    across, up = (line + np.pi / 2 if abs(place) > 0.99 * reach else line for place in _lowest(objective, line, line))
+    plane = np.stack(np.meshgrid(across, up), axis=-1)
+    axes.contourf(across, up, objective.decide(plane), levels=[-0.5, 0.5, 1.5], colors=[_FIRST, _SECOND])
+    axes.contour(across, up, objective.cost(plane, table[0]), levels=9, colors="black", linewidths=0.5)
+    axes.plot(*_lowest(objective, across, up), marker="*", color="black", markersize=12, zorder=5)
     axes.set(xlabel="phase of output 0", ylabel="phase of output 1")
     axes.set_aspect("equal")
     axes.set_title(type(objective).__name__ + ("" if objective.consistent else ": a tie"))
+
+
+def _lowest(objective: ClassObjective, across: FloatArray, up: FloatArray) -> tuple[float, float]:
+    """Return where on a grid of phases the cost of class 0 is lowest."""
+    cost = objective.cost(np.stack(np.meshgrid(across, up), axis=-1), objective.table(2)[0])
+    row, column = np.unravel_index(int(np.argmin(cost)), cost.shape)
+    return float(across[column]), float(up[row])

@@ -4,31 +4,44 @@ from __future__ import annotations
 
 import base64
 import csv
+import hashlib
 import io
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from phasegrad._files import is_unfinished, write_bytes
-from phasegrad.report.cells import columns
+from phasegrad._validation import counted, require
+from phasegrad.pictures import on_dark, picture
+from phasegrad.report.cells import folded
 from phasegrad.report.document import claims_document
-from phasegrad.report.drawings import draw, picture
-from phasegrad.report.verdicts import BADGES
-from phasegrad.reproduction import Reproduction, require, versions
-from phasegrad.studies import Figure, Table
+from phasegrad.report.drawings import draw
+from phasegrad.report.findings import decisive_figure, findings
+from phasegrad.report.verdicts import BADGES, Badge
+from phasegrad.reproduction import Reproduction, versions
+from phasegrad.studies import Figure, Judgement, Table
 
 PAPER = "The Phase Is the Gradient: Equilibrium Propagation for Frequency Learning in Kuramoto Networks"
 _PIXELS_PER_INCH = 120
 _TALL = 24
+_WIDE = 620
 
 
 class Picture(NamedTuple):
-    """A drawn figure: its SVG as an address that holds the content itself, and its size on screen."""
+    """A drawn figure: its SVG, for light and for dark pages, as addresses that hold the content, and its size."""
 
-    source: str
+    light: str
+    dark: str
     width: int
     height: int
+
+    @property
+    def wide(self) -> bool:
+        """Whether it would be too small to read on a phone."""
+        return self.width > _WIDE
 
 
 def write_report(folder: Path, reproduction: Reproduction) -> Path:
@@ -76,23 +89,43 @@ def _write_figures(folder: Path, figures: Iterable[Figure]) -> Iterator[tuple[Fi
         for ending, file in content.items():
             written.add(folder / f"{figure.name}.{ending}")
             write_bytes(folder / f"{figure.name}.{ending}", file)
-        source = f"data:image/svg+xml;base64,{base64.b64encode(content['svg']).decode('ascii')}"
-        yield figure, Picture(source, *(round(_PIXELS_PER_INCH * inches) for inches in drawing.get_size_inches()))
+        size = (round(_PIXELS_PER_INCH * inches) for inches in drawing.get_size_inches())
+        yield figure, Picture(_address(content["svg"]), _address(on_dark(content["svg"])), *size)
     _remove_others(folder, written, ("svg", "png"))
+
+
+def _address(svg: bytes) -> str:
+    """Return an address that holds a picture itself, less what no eye sees, a quarter of its size.
+
+    Comments, metadata, line breaks, names that nothing refers to, and decimals beyond a hundredth of a point.
+    """
+    lean = re.sub(rb"<!--.*?-->|<metadata>.*?</metadata>", b"", svg, flags=re.DOTALL)
+    lean = re.sub(rb">\s+<", b"><", re.sub(rb"\s+", b" ", lean))
+    places = re.compile(rb'(?<= d=)"[^"]*"|(?<= [xy]=)"[^"]*"|translate\([^)]*\)')
+    lean = places.sub(lambda place: re.sub(rb"(\.\d\d)\d+", rb"\1", place.group()), lean)
+    used = set(re.findall(rb'(?:href="#|url\(#)([^")]+)', lean))
+    lean = re.sub(rb' id="([^"]*)"', lambda name: name.group() if name.group(1) in used else b"", lean)
+    lean = lean.replace(b"xlink:href=", b"href=")
+    return f"data:image/svg+xml;base64,{base64.b64encode(lean).decode('ascii')}"
 
 
 def _render(reproduction: Reproduction, pictures: dict[str, Picture]) -> str:
     """Return the page as HTML that asks for nothing from outside."""
     require(("jinja2",), "report", "The page")
     import jinja2
+    import markupsafe
 
+    script = resources.files("phasegrad.report").joinpath("templates", "page.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+    shown = decisive_figure(reproduction)
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("phasegrad.report"), autoescape=True, undefined=jinja2.StrictUndefined,
         finalize=_keep_percentages, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     return environment.get_template("page.html.j2").render(
-        paper=PAPER, reproduction=reproduction, pictures=pictures, badges=BADGES, columns=columns, tall=_TALL,
-        summary=summary(reproduction), versions=versions(),
+        paper=PAPER, reproduction=reproduction, pictures=pictures, badges=BADGES, folded=folded, tall=_TALL,
+        summary=summary(reproduction), findings=findings(reproduction), decisive=shown, versions=versions(),
+        script=markupsafe.Markup(script), digest=digest, verdicts_of=verdicts_of,
         sections=[(study, reproduction.outcomes[study.name]) for study in reproduction.studies],
     )  # fmt: skip
 
@@ -106,15 +139,23 @@ def summary(reproduction: Reproduction) -> str:
         if count
     )
     return (
-        f"{claims} {'claim of the paper was' if claims == 1 else 'claims of the paper were'} tested in {studies} "
-        f"{'study' if studies == 1 else 'studies'}, each beside the published figure and the control that decides it. "
-        f"Of these, {verdicts or 'none has a verdict'}."
+        f"{reproduction.tested} of {counted(claims, 'claim')} of the paper {'was' if claims == 1 else 'were'} tested "
+        f"in {studies} {'study' if studies == 1 else 'studies'}, each beside the published figure and the control that "
+        f"decides it. Of all, {verdicts or 'none has a verdict'}."
     )
 
 
+def verdicts_of(judgements: Iterable[Judgement]) -> list[tuple[Badge, int]]:
+    """Return how many claims have which verdict, those that there are."""
+    found = Counter(judgement.verdict for judgement in judgements)
+    return [(badge, found[verdict]) for verdict, badge in BADGES.items() if found[verdict]]
+
+
 def _keep_percentages(words: Any) -> Any:
-    """Return text in which no line can break between a number and its per cent sign."""
-    return words.replace(" %", "\N{NO-BREAK SPACE}%") if isinstance(words, str) else words
+    """Return text in which no line can break between a number and its per cent sign, or within 1 - a."""
+    if not isinstance(words, str):
+        return words
+    return words.replace(" %", "\N{NO-BREAK SPACE}%").replace("1 - ", "1\N{NO-BREAK SPACE}-\N{NO-BREAK SPACE}")
 
 
 def _remove_others(folder: Path, written: set[Path], endings: tuple[str, ...]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Group, RenderableType
@@ -15,16 +15,15 @@ from phasegrad._files import printable
 from phasegrad._validation import FloatArray, counted
 from phasegrad.models import Prediction
 from phasegrad.objectives import ClassObjective
+from phasegrad.pictures import CYCLE, Ring, draw_confusion, draw_rings, drawn, letter
 from phasegrad.report.console import table
-from phasegrad.report.drawings.style import drawn
 from phasegrad.runs import SUCCESS, ClassifierRun, ImageRun
-from phasegrad.training import Training
+from phasegrad.training import History, Training
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _ROWS_SHOWN = 20
-# Okabe and Ito's colours, then greys: distinguishable with every kind of colour vision.
-_COLOURS = (
-    "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000", "#777777", "#BBBBBB",
-)  # fmt: skip
 
 
 def training_table(seeds: Sequence[int], result: Training) -> RenderableType:
@@ -128,65 +127,29 @@ def draw_classifier(run: ClassifierRun, path: Path) -> None:
     """Draw a trained classifier: confusion matrix, learning curve, and the phases of its outputs on the circle."""
     with drawn(path, 12.0, 3.9, 1, 3) as (_, (confusion, curve, circle)):
         _draw_confusion(confusion, run)
-        _draw_curve(curve, run)
-        _draw_circle(circle, run)
+        _draw_learning(curve, run.classifier.history_)
+        rings = [
+            Ring(name, run.output_phases[:, k], CYCLE[k % len(CYCLE)], run.data.y_test == k)
+            for k, name in enumerate(run.data.classes)
+        ]
+        draw_rings(circle, rings)
+        letter(circle, "c", "output phases (filled: true class)")
 
 
 def draw_images(run: ImageRun, path: Path) -> None:
     """Draw a network trained on images: confusion matrix and learning curve."""
     with drawn(path, 9.0, 4.2, 1, 2) as (_, (confusion, curve)):
         _draw_confusion(confusion, run)
-        history = run.history
-        curve.plot(history.epoch, history.train_loss[0], color=_COLOURS[0])
-        curve.set(yscale="log", xlabel="epoch", title="(b) learning")
-        curve.set_ylabel("mean cost (running)", color=_COLOURS[0])
-        other = curve.twinx()
-        other.plot(history.epoch, history.train_accuracy[0], color=_COLOURS[1])
-        other.plot(history.epoch, history.test_accuracy[0], "--", color=_COLOURS[1])
-        other.set_ylim(0, 1.02)
-        other.set_ylabel("accuracy (running; dashed: test)", color=_COLOURS[1])
+        _draw_learning(curve, run.history)
 
 
-def _draw_confusion(axes: Any, run: ClassifierRun | ImageRun) -> None:
-    counts, names = run.confusion(), run.data.classes
-    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    axes.imshow(share, cmap="Blues", vmin=0, vmax=1)
-    for (row, column), count in np.ndenumerate(counts):
-        if count:
-            colour = "white" if share[row, column] > 0.5 else "black"
-            axes.text(column, row, str(count), ha="center", va="center", color=colour)
-    axes.set_xticks(range(len(names)), names, rotation=0 if max(map(len, names)) < 4 else 30)
-    axes.set_yticks(range(len(names)), names)
-    axes.set(xlabel="decided", ylabel="true")
-    axes.set_title(f"(a) {run.data.name}, test: {run.test_accuracy:.1%}, untrained {run.untrained_accuracy:.1%}")
+def _draw_confusion(axes: Axes, run: ClassifierRun | ImageRun) -> None:
+    draw_confusion(axes, run.confusion(), run.data.classes)
+    letter(axes, "a", f"{run.data.name}, test: {run.test_accuracy:.1%}, untrained {run.untrained_accuracy:.1%}")
 
 
-def _draw_curve(axes: Any, run: ClassifierRun) -> None:
-    history = run.classifier.history_
-    axes.plot(history.epoch, history.train_loss, color=_COLOURS[0])
-    axes.set(yscale="log", xlabel="epoch", title="(b) learning")
-    axes.set_ylabel("mean cost (running)", color=_COLOURS[0])
-    other = axes.twinx()
-    other.plot(history.epoch, history.train_accuracy, color=_COLOURS[1])
-    if np.any(np.isfinite(history.validation_accuracy)):
-        other.plot(history.epoch, history.validation_accuracy, "--", color=_COLOURS[1])
-    other.set_ylim(0, 1.02)
-    other.set_ylabel("accuracy (running; dashed: validation)", color=_COLOURS[1])
-
-
-def _draw_circle(axes: Any, run: ClassifierRun) -> None:
-    """Draw, for every class on a ring of its own, the phases of its output: filled where the class is the true one."""
-    turn = np.linspace(0, 2 * np.pi, 181)
-    for number, name in enumerate(run.data.classes):
-        radius = 1.0 + number
-        axes.plot(radius * np.cos(turn), radius * np.sin(turn), color="#DDDDDD", linewidth=0.8, zorder=1)
-        phases, colour = run.output_phases[:, number], _COLOURS[number % len(_COLOURS)]
-        mine = run.data.y_test == number
-        for rows, options in ((~mine, {"facecolors": "none", "alpha": 0.35}), (mine, {"facecolors": colour})):
-            places = radius * np.cos(phases[rows]), radius * np.sin(phases[rows])
-            zorder = 3 if rows is mine else 2
-            axes.scatter(*places, s=14, edgecolors=colour, linewidths=0.6, zorder=zorder, **options)
-        axes.text(0, -radius, name, fontsize=7, ha="center", va="center", zorder=4)
-    axes.set_aspect("equal")
-    axes.axis("off")
-    axes.set_title("(c) output phases (filled: true class)")
+def _draw_learning(axes: Axes, history: History) -> None:
+    """Draw cost and accuracy over the epochs in one panel."""
+    history.plot(axes, score="loss")
+    history.plot(axes.twinx(), score="accuracy")
+    letter(axes, "b", "learning")

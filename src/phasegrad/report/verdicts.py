@@ -29,6 +29,10 @@ BADGES = {
         "hold, but a control changes their meaning",
     ),
     Verdict.NOT_REPRODUCED: Badge("missed", "✕", "not reproduced", "red", "is not reproduced", "are not reproduced"),
+    Verdict.CONTRADICTED: Badge(
+        "contradicted", "⇄", "own data contradict it", "bright_red", "is contradicted by the paper's own data",
+        "are contradicted by the paper's own data",
+    ),
     Verdict.UNDECIDED: Badge(
         "undecided", "?", "not decided", "magenta", "is not decided by these data", "are not decided by these data"
     ),

@@ -2,7 +2,6 @@
 
 from phasegrad.reproduction.folder import cpu_seconds_of
 from phasegrad.reproduction.identity import fingerprint, versions
-from phasegrad.reproduction.requirements import require
 from phasegrad.reproduction.result import Reproduction
 from phasegrad.reproduction.run import PieceError, Tally, reproduce
 from phasegrad.reproduction.verification import Verification, verify
@@ -15,7 +14,6 @@ __all__ = [
     "cpu_seconds_of",
     "fingerprint",
     "reproduce",
-    "require",
     "verify",
     "versions",
 ]

@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
+from phasegrad._validation import require
 from phasegrad.reproduction.execution import Answer, Runner, compute, failure, longest_first
 from phasegrad.reproduction.identity import Identity
-from phasegrad.reproduction.requirements import require
 from phasegrad.studies import Piece
 
 SECONDS_TO_CONNECT = 5

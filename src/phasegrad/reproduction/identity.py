@@ -15,7 +15,7 @@ import phasegrad
 FORMAT = 2
 _PACKAGES = ("phasegrad", "numpy", "scipy", "numba", "scikit-learn", "statsmodels", "torch")
 # Rooms that only show results, and files that are neither code nor data.
-_WITHOUT_EFFECT = ("report", "cli")
+_WITHOUT_EFFECT = ("pictures", "report", "cli")
 _ENDINGS = (".py", ".json", ".csv")
 
 

@@ -30,6 +30,11 @@ class Reproduction:
         found = Counter(judgement.verdict for judgement in self.judgements)
         return {verdict: found[verdict] for verdict in Verdict}
 
+    @property
+    def tested(self) -> int:
+        """How many claims could be tested: all but those that cannot be, or whose quantities were not measured."""
+        return len(self.judgements) - self.counts[Verdict.UNTESTABLE] - self.counts[Verdict.NOT_MEASURED]
+
     def as_dict(self) -> dict[str, Any]:
         """Return every figure as plain data; the same for the same code, packages and seeds.
 

@@ -11,12 +11,11 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from phasegrad._validation import whole_number
+from phasegrad._validation import require, whole_number
 from phasegrad.reproduction.cluster import cluster_runner
 from phasegrad.reproduction.execution import Answer, Runner, run_here
 from phasegrad.reproduction.folder import ResultsFolder, open_folder
 from phasegrad.reproduction.identity import Identity
-from phasegrad.reproduction.requirements import require
 from phasegrad.reproduction.result import Reproduction
 from phasegrad.studies import STUDIES, Outcome, Piece, Study
 from phasegrad.training import processors

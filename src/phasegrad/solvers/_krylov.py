@@ -9,12 +9,17 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, minres
 
-from phasegrad._validation import FloatArray
+from phasegrad._validation import Array, FloatArray
+from phasegrad.dynamics import System
 from phasegrad.solvers._preconditioning import GaussSeidel, Preconditioner
 
 #: Iterations after which conjugate gradients is given up.
 MAX_ITERATIONS = 20_000
 _REFINEMENTS, _DRIFT = 3, 3.0
+
+
+#: Factors A and B (n, k) of a matrix of low rank: the matrix of a system is then a sparse one minus A B^T.
+Outer = tuple[FloatArray, FloatArray] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +43,9 @@ def conjugate_gradients(
     *,
     tolerance: float,
     max_iterations: int = MAX_ITERATIONS,
+    outer: Outer = None,
 ) -> LinearSolution:
-    """Solve A x = b until |b - A x| <= tolerance |b|, for a symmetric matrix.
+    """Solve A x = b until |b - A x| <= tolerance |b|, for a symmetric matrix, less one of low rank if there is one.
 
     Parameters
     ----------
@@ -49,10 +55,11 @@ def conjugate_gradients(
     tolerance : float
         Relative to the right-hand side, in the Euclidean norm.
     max_iterations : int
+    outer : tuple of ndarray, shape (n, k) each, optional
     """
     from phasegrad.kernels import sparse as loops
 
-    if isinstance(preconditioner, GaussSeidel):
+    if isinstance(preconditioner, GaussSeidel) and outer is None:
         return _between_sweeps(preconditioner, right, tolerance, max_iterations)
     # Unsigned indices spare the compiled loop a test for negative ones.
     narrow = matrix.indices.dtype == np.int32
@@ -67,6 +74,9 @@ def conjugate_gradients(
     remaining = size
     for iteration in range(1, max_iterations + 1):
         curvature = loops.apply(*rows, direction, image)
+        if outer is not None:
+            image -= outer[0] @ (direction @ outer[1])
+            curvature = float(direction @ image)
         if not curvature > 0:
             if iteration == 1:
                 solution[:] = conditioned
@@ -112,24 +122,25 @@ def _between_sweeps(swept: GaussSeidel, right: FloatArray, tolerance: float, max
 
 
 def solve_accurately(
-    matrix: sparse.csr_array, right: FloatArray, preconditioner: Preconditioner, *, tolerance: float = 1e-12
-) -> LinearSolution:
+    matrix: sparse.csr_array, right: FloatArray, preconditioner: Preconditioner, *, tolerance: float = 1e-12,
+    outer: Outer = None,
+) -> LinearSolution:  # fmt: skip
     """Solve A x = b to rounding: conjugate gradients with refinement, or MINRES where the matrix is indefinite."""
-    found = conjugate_gradients(matrix, right, preconditioner, tolerance=tolerance)
+    found = conjugate_gradients(matrix, right, preconditioner, tolerance=tolerance, outer=outer)
     solve: Callable[[FloatArray], LinearSolution]
     if found.positive:
         total = found.solution
 
         def solve(left: FloatArray) -> LinearSolution:
-            return conjugate_gradients(matrix, left, preconditioner, tolerance=1e-4)
+            return conjugate_gradients(matrix, left, preconditioner, tolerance=1e-4, outer=outer)
     else:
         total = np.zeros_like(right)
 
         def solve(left: FloatArray) -> LinearSolution:
-            return _minres(matrix, left, preconditioner)
+            return _minres(matrix, left, preconditioner, outer)
 
     size = float(np.linalg.norm(right))
-    iterations, left = found.iterations, right - matrix @ total
+    iterations, left = found.iterations, right - product(matrix, total, outer)
     for _ in range(_REFINEMENTS):
         # What conjugate gradients believes is left drifts away from what is; the difference is solved for again.
         if not np.linalg.norm(left) > _DRIFT * tolerance * size:
@@ -137,7 +148,7 @@ def solve_accurately(
         correction = solve(left)
         iterations += correction.iterations
         better = total + correction.solution
-        after = right - matrix @ better
+        after = right - product(matrix, better, outer)
         if not np.linalg.norm(after) < np.linalg.norm(left):
             break
         total, left = better, after
@@ -145,7 +156,24 @@ def solve_accurately(
     return LinearSolution(total, iterations, remaining, found.positive)
 
 
-def _minres(matrix: sparse.csr_array, right: FloatArray, preconditioner: Preconditioner) -> LinearSolution:
+def outer_of(system: System, phases: Array, *, floor: float | None = None) -> Outer:
+    """Return the low-rank part of the Laplacian of one sample over the oscillators that move, None without one."""
+    outer = system.outer(phases, floor=floor)
+    if outer is None:
+        return None
+    left, right = (np.take(factor[0], system.graph.free, axis=0) for factor in outer)
+    return left, right
+
+
+def product(matrix: sparse.csr_array, vector: FloatArray, outer: Outer) -> FloatArray:
+    """Return A x, less the part of low rank if there is one."""
+    image: FloatArray = matrix @ vector
+    return image if outer is None else image - outer[0] @ (vector @ outer[1])
+
+
+def _minres(
+    matrix: sparse.csr_array, right: FloatArray, preconditioner: Preconditioner, outer: Outer
+) -> LinearSolution:
     image = np.empty_like(right)
 
     def apply(left: FloatArray) -> FloatArray:
@@ -153,6 +181,7 @@ def _minres(matrix: sparse.csr_array, right: FloatArray, preconditioner: Precond
         return image.copy()
 
     inverse = LinearOperator(matrix.shape, matvec=apply, dtype=np.float64)
-    solution, _ = minres(matrix, right, M=inverse, rtol=1e-12, maxiter=MAX_ITERATIONS)
-    left = float(np.linalg.norm(right - matrix @ solution) / np.linalg.norm(right))
+    whole = matrix if outer is None else LinearOperator(matrix.shape, lambda x: product(matrix, x.ravel(), outer))
+    solution, _ = minres(whole, right, M=inverse, rtol=1e-12, maxiter=MAX_ITERATIONS)
+    left = float(np.linalg.norm(right - product(matrix, solution, outer)) / np.linalg.norm(right))
     return LinearSolution(np.asarray(solution), 0, left, False)

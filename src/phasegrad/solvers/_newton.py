@@ -283,7 +283,7 @@ class _Iteration:
         self.weakest[rows] = np.minimum(size, self.weakest[rows])
         turned = np.zeros((rows.size, self.mechanics.system.graph.size))
         turned[:, self.mechanics.nodes] = self.state.moving[places] - self.start[rows]
-        slipped = np.max(np.abs(self.mechanics.system.graph.angles(turned)), axis=1, initial=0.0) > _SLIP
+        slipped = self.mechanics.system.turns(turned) > _SLIP
         return self.convex[rows] & (self.stale[rows] >= _PATIENCE) & self._driven(places) | slipped
 
     def _tell(self) -> None:

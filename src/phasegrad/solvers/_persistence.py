@@ -130,7 +130,7 @@ class Unwinding:
 
 def _slipped(system: System, turned: Array) -> FloatArray:
     """Return by how much a phase difference across an edge, or a phase in a frame of its own, has changed, (B,)."""
-    largest = np.max(np.abs(system.graph.angles(turned)), axis=1, initial=0.0)
+    largest = system.turns(turned)
     return largest if system.graph.pinned else np.maximum(largest, np.max(np.abs(turned), axis=1, initial=0.0))
 
 

@@ -11,11 +11,11 @@ from scipy.linalg import lapack
 from phasegrad._validation import Array, BoolArray
 from phasegrad.dynamics import System
 from phasegrad.solvers._choice import is_sparse, refuse_dense_solve
-from phasegrad.solvers._krylov import solve_accurately
+from phasegrad.solvers._krylov import Outer, outer_of, solve_accurately
 from phasegrad.solvers._linear import chunks, solve_general
 from phasegrad.solvers._preconditioning import Preconditioner, preconditioner
 
-Operator = tuple[sparse.csr_array, Preconditioner]
+Operator = tuple[sparse.csr_array, Preconditioner, Outer]
 
 # A sparse solve that ends with more than this share of its right-hand side left has not found an answer.
 _LOST = 1e-8
@@ -100,17 +100,18 @@ def _operators(system: System, phases: Array) -> Iterator[Operator]:
         if operator is None or not (shared and np.array_equal(phases[b], phases[before])):
             one = system.take(np.array([b]))
             matrix = one.sparse_laplacian(phases[b : b + 1])
-            before, operator = b, (matrix, preconditioner(one, matrix))
+            before, operator = b, (matrix, preconditioner(one, matrix), outer_of(one, phases[b : b + 1]))
         yield operator
 
 
 def _respond_sparse(operators: Iterable[Operator], right: Array, accuracy: float) -> tuple[Array, BoolArray]:
     solution, regular = np.zeros_like(right), np.zeros(right.shape[0], dtype=bool)
-    for b, (matrix, inverse) in enumerate(operators):
+    for b, (matrix, inverse, outer) in enumerate(operators):
         columns = right[b].reshape(right.shape[1], -1)
         answers = solution[b].reshape(columns.shape)
         found = [
-            solve_accurately(matrix, np.ascontiguousarray(column), inverse, tolerance=accuracy) for column in columns.T
+            solve_accurately(matrix, np.ascontiguousarray(column), inverse, tolerance=accuracy, outer=outer)
+            for column in columns.T
         ]
         for k, one_answer in enumerate(found):
             answers[:, k] = one_answer.solution

@@ -13,7 +13,7 @@ import numpy as np
 
 from phasegrad._validation import Array, BoolArray, FloatArray, IntArray
 from phasegrad.dynamics import System
-from phasegrad.solvers._krylov import LinearSolution, conjugate_gradients, solve_accurately
+from phasegrad.solvers._krylov import LinearSolution, conjugate_gradients, outer_of, solve_accurately
 from phasegrad.solvers._mechanics import FLOOR, State
 from phasegrad.solvers._preconditioning import preconditioner
 
@@ -82,7 +82,7 @@ class Rows:
         """Return the largest change across an edge or against a field: far ends of a mesh may turn far."""
         whole = np.zeros((step.shape[0], self.system.graph.size))
         whole[:, self.nodes] = step
-        largest = np.max(np.abs(self.system.graph.angles(whole)), axis=1, initial=0.0)
+        largest = self.system.turns(whole)
         if any(term.fixes_gauge for term in self.system.terms):
             largest = np.maximum(largest, np.max(np.abs(step), axis=1, initial=0.0))
         return np.asarray(largest)
@@ -93,12 +93,13 @@ class Rows:
 
     def _solved(self, state: State, row: int, accuracy: float, floor: float | None) -> LinearSolution:
         one = self.system.take(np.array([row]))
-        matrix = one.sparse_laplacian(one.whole(state.moving[row : row + 1]), floor=floor)
+        phases = one.whole(state.moving[row : row + 1])
+        matrix, outer = one.sparse_laplacian(phases, floor=floor), outer_of(one, phases, floor=floor)
         inverse = preconditioner(one, matrix, self.kind)
         right = np.ascontiguousarray(state.force[row])
         if accuracy == 0.0:
-            found = solve_accurately(matrix, right, inverse)
+            found = solve_accurately(matrix, right, inverse, outer=outer)
         else:
-            found = conjugate_gradients(matrix, right, inverse, tolerance=accuracy)
+            found = conjugate_gradients(matrix, right, inverse, tolerance=accuracy, outer=outer)
         self.effort[row] = (self.effort[row][0] + found.iterations, inverse.name)
         return found

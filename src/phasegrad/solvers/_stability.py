@@ -28,6 +28,7 @@ from phasegrad.solvers._choice import is_sparse
 from phasegrad.solvers._eigenvalues import smallest_eigenvalue
 from phasegrad.solvers._forms import Form, rounding_units
 from phasegrad.solvers._linear import chunks, is_positive_definite, smallest_eigenvalues
+from phasegrad.solvers._low_rank import Lowered
 from phasegrad.solvers._preconditioning import kind_of, preconditioner
 from phasegrad.solvers._products import Products
 
@@ -125,6 +126,8 @@ def meets_angle_condition(system: System, phases: Array) -> BoolArray:
     units = rounding_units(phases)[:, None]
     for term in system.terms:
         stiffness = term.stiffness(system.graph, system.values, phases)
+        if stiffness.outer is not None:
+            return np.zeros_like(positive)
         for weight, bound in stiffness.beside(term.stiffest(system.graph, system.values)):
             if weight is not None:
                 positive &= np.all((bound == 0) | (weight > units * bound), axis=1)
@@ -264,6 +267,8 @@ def _judge_sparse(system: System, phases: Array, eigenvalue: bool, explain: bool
     def precondition(matrix: Any) -> Any:
         return preconditioner(system, matrix)
 
+    if system.low_rank:
+        return _judge_lowered(system, Lowered.of(system, phases, form, precondition, mesh=mesh), eigenvalue, explain)
     evidence = form.examine(precondition, mesh=mesh)
     verdict = Verdict.STABLE if proven or evidence.proved else Verdict.UNPROVED
     smallest = error = np.nan
@@ -276,6 +281,21 @@ def _judge_sparse(system: System, phases: Array, eigenvalue: bool, explain: bool
         lifted = form.lifted(nearly)
         bounded = smallest - error >= -nearly or lifted.examine(precondition, mesh=mesh).proved
         verdict = _told_apart(smallest, nearly, bounded)
+    return verdict, smallest, error
+
+
+def _judge_lowered(system: System, form: Lowered, eigenvalue: bool, explain: bool) -> tuple[int, float, float]:
+    """Judge one large network with a mean field."""
+    evidence, nearly = form.examine(), float(_nearly_zero(system)[0])
+    verdict = Verdict.STABLE if evidence.proved else Verdict.UNPROVED
+    smallest = error = np.nan
+    open_ = explain and not evidence.proved
+    if open_ and evidence.witness is not None and form.quotient(evidence.witness) < -nearly:
+        verdict, open_ = Verdict.UNSTABLE, False
+    if eigenvalue or open_:
+        smallest, error = form.smallest_eigenvalue(evidence)
+    if open_:
+        verdict = _told_apart(smallest, nearly, smallest - error >= -nearly or form.lifted(nearly).examine().proved)
     return verdict, smallest, error
 
 

@@ -34,6 +34,11 @@ COLUMNS = (
     "mean of successes, %", "untrained, %", "max(a, 1 - a), %", "nearest target, %", "majority class, %",
     "logistic regression, %",
 )  # fmt: skip
+#: What a reader needs first: the result beside its controls.
+KEY = (
+    "seeds", "mean of all, %", "successes", "untrained, %", "max(a, 1 - a), %", "nearest target, %",
+    "logistic regression, %",
+)  # fmt: skip
 NOTE = (
     "Accuracies on the test part, final epoch unless the condition says otherwise. Intervals: bootstrap of the mean, "
     "Wilson for the rate. Controls: the untrained network; max(a, 1 - a), the accuracy of the classifier or of its "
@@ -210,7 +215,7 @@ class Conditions(dict[str, Condition]):
                 rows.append(row(f"{condition.name}, as published", results[f"{key}_published"], *scored, logistic))
             ending = ", as described" if stored and condition.stored else ""
             rows.append(row(f"{condition.name}{ending}", run, condition.by, logistic=logistic))
-        return Table(name, title, COLUMNS, rows, f"{note} {NOTE}".strip())
+        return Table(name, title, COLUMNS, rows, f"{note} {NOTE}".strip(), KEY)
 
     def tabled(self, name: str, title: str, note: str) -> Callable[[Results], list[Table]]:
         """Return what makes the accuracy table of all conditions, the only one of a study."""

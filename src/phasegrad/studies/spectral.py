@@ -27,6 +27,8 @@ _NAMES = {
     "multi-start-signed": ("multi-start, signed separation",),
     "zero": ("all frequencies zero",),
 }
+# Starts that differ in the sign of the output frequencies: left to chance, and in pairs.
+_SIGNS = ("random", "spectral", "anti-spectral", "outputs-positive", "outputs-negative")
 ARMS = Conditions({start: _condition(start, *names) for start, names in _NAMES.items()})
 
 
@@ -46,9 +48,9 @@ def _turned(words: str, start: str, before: Group) -> Quantity:
 
 _UNDONE = below(ARMS.more_often("anti-spectral", "random"), 0)
 _WORST = Quantity.smallest("worst seed (spectral seed)", lambda r: r["spectral"]["test"])
-_BELOW = (
-    Quantity.count("number of seeds below 90 %", lambda r: np.array(r["spectral"]["test"]) < 0.9),
-    Quantity.count("number of stored seeds below 90 %", lambda _: np.array(ARMS["spectral"].known["test"]) < 0.9),
+_BELOW = Quantity.count("number of seeds below 90 %", lambda r: np.array(r["spectral"]["test"]) < 0.9)
+_STORED_BELOW = Quantity.count(
+    "number of stored seeds below 90 %", lambda _: np.array(ARMS["spectral"].known["test"]) < 0.9
 )
 _SEPARATION = Quantity.largest(
     "largest separation of the outputs in rad (all frequencies zero, untrained)",
@@ -81,7 +83,7 @@ STUDY = Study(
         Claim(
             "spectral-above-90", "Figure 6, caption", "all above 90 %; 97.6 % +- 2.8 %",
             "Spectral seeding places all 100 seeds above 90 %.",
-            at_least(_WORST, 0.9), beside=(*_BELOW, ARMS.mean("spectral")),
+            at_least(_WORST, 0.9), own=none(_STORED_BELOW), beside=(_BELOW, ARMS.mean("spectral")),
         ),
         Claim(
             "spectral-rescued", "Figure 6, section 6.4", "54 rescued, 0 lost", "It rescues 54 seeds and loses none.",
@@ -123,6 +125,15 @@ STUDY = Study(
             "Left: random starts form two groups near 0 and 100 percent, spectral starts one group near 98. Right: "
             "bars of the change of every seed, about half near zero and half near plus 95 points.",
             {start: results[start]["test"] for start in ("random", "spectral")},
+        ),
+        Figure(
+            "starts",
+            "Test accuracy of every seed after training, by the start of its frequencies. Random starts end as "
+            "classifiers or as inverted classifiers; a start with a known sign of the output frequencies ends as one "
+            "of the two, and the reversed sign as the other.",
+            "Five columns of points. Random starts: two groups near 0 and near 100 percent. The spectral seed and "
+            "outputs only, first positive: near 98 percent. Both with the sign reversed: near 2 percent.",
+            {"starts": {start: results[start]["test"] for start in _SIGNS}},
         ),
     ],
 )  # fmt: skip

@@ -24,6 +24,7 @@ class Verdict(Enum):
     HISTORICAL = "reproduced only under a historical variant"
     CONTROLLED = "reproduced, but a control changes its meaning"
     NOT_REPRODUCED = "not reproduced"
+    CONTRADICTED = "contradicted by the paper's own data"
     UNDECIDED = "not decided by these data"
     NOT_MEASURED = "not measured"
     UNTESTABLE = "not testable here"
@@ -40,6 +41,7 @@ class Claim:
     rule: Rule | None = None  # what must hold as the paper describes its experiment; None if it cannot be tested here
     control: Rule | None = None  # what gives the claim another meaning if it holds as well
     variant: Rule | None = None  # what must hold under a historical variant, if the rule does not
+    own: Rule | None = None  # what the paper's own tables and stored results must show, whatever comes out here
     beside: tuple[Quantity, ...] = ()  # what else to measure
     controls: tuple[Quantity, ...] = ()  # what else the controls show
     note: str = ""  # what a reader should know that is not measured
@@ -54,13 +56,16 @@ class Claim:
             words += f"; a control changes its meaning if {_asked(self.control)}"
         if self.variant is not None:
             words += f"; otherwise only under a historical variant if {_asked(self.variant)}"
+        if self.own is not None:
+            words += f"; contradicted by the paper's own data unless {_asked(self.own)}"
         return f"{words}."
 
     def judge(self, results: Results, partial: Collection[str] = ()) -> Judgement:
         """Measure all it asks for, in the results of the pieces of its study, some of them perhaps of fewer seeds."""
-        rule, control, variant = (evaluate(each, results, partial) for each in (self.rule, self.control, self.variant))
+        asked = (self.rule, self.control, self.variant, self.own)
+        rule, control, variant, own = (evaluate(each, results, partial) for each in asked)
         seen = {quantity: quantity.measure(results, partial) for quantity in (*self.beside, *self.controls)}
-        return Judgement(self, rule, control, variant, seen)
+        return Judgement(self, rule, control, variant, own, seen)
 
 
 def check(key: str, sentence: str, rule: Rule) -> Claim:
@@ -82,16 +87,19 @@ class Judgement:
     """A claim with what was measured; everything said about it follows from that."""
 
     claim: Claim
-    rule: tuple[Tested, ...]  # the bounds of its rule, control and variant with their measures
+    rule: tuple[Tested, ...]  # the bounds of its rule, control, variant and own data with their measures
     control: tuple[Tested, ...] = ()
     variant: tuple[Tested, ...] = ()
+    own: tuple[Tested, ...] = ()
     seen: dict[Quantity, Measure] = field(default_factory=dict)  # what else was measured
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict: the rule first; then a control, if it holds, or the variant, if it does not."""
+        """The verdict: the paper's own data first; then the rule, and a control, if it holds, or else the variant."""
         if not self.rule:
             return Verdict.UNTESTABLE
+        if state_of(self.own) is State.FAILS:
+            return Verdict.CONTRADICTED
         decided = state_of(self.rule)
         if decided is State.FAILS and self.variant:
             return _AFTER_FAILURE.get(state_of(self.variant), Verdict.UNDECIDED)
@@ -113,13 +121,13 @@ class Judgement:
 
     @property
     def decisive(self) -> str:
-        """The figures of its rule alone."""
-        return _figures(self.rule, (), {}) or "nothing"
+        """The figures that the verdict rests on: those of its rule, or of the paper's own data."""
+        return _figures(self.own if self.verdict is Verdict.CONTRADICTED else self.rule, (), {}) or "nothing"
 
     @property
     def measured(self) -> str:
         """What came out, figure by figure."""
-        return _figures((*self.rule, *self.variant), self.claim.beside, self.seen) or "nothing"
+        return _figures((*self.rule, *self.variant, *self.own), self.claim.beside, self.seen) or "nothing"
 
     @property
     def controlled(self) -> str:
@@ -137,11 +145,13 @@ class Judgement:
             sentences += [_sentence(each, _CONTROL) for each in self.control]
         elif decided is State.FAILS:
             sentences += [_sentence(each, _VARIANT) for each in self.variant]
+        sentences += [_sentence(each, _OWN) for each in self.own if each.state is state_of(self.own)]
         return " ".join(sentences)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the judgement as plain data."""
-        tested = {each.bound.quantity: each.measure for each in (*self.rule, *self.control, *self.variant)}
+        parts = (*self.rule, *self.control, *self.variant, *self.own)
+        tested = {each.bound.quantity: each.measure for each in parts}
         claim, measures = self.claim, tested | self.seen
         return {
             "key": claim.key, "claim": claim.sentence, "where": claim.where, "published": claim.published,
@@ -176,6 +186,11 @@ _VARIANT = {
     State.FAILS: "not as asked of the historical variant either",
     State.UNDECIDED: "too little data to say whether the historical variant is as asked",
 }
+_OWN = {
+    State.HOLDS: "as asked of the paper's own data",
+    State.FAILS: "not as asked of the paper's own data",
+    State.UNDECIDED: "too little data to say whether the paper's own are as asked",
+}
 
 
 def _sentence(tested: Tested, endings: dict[State, str]) -> str:
@@ -195,7 +210,8 @@ def _figures(tested: Iterable[Tested], more: Iterable[Quantity], seen: dict[Quan
 class Table:
     """A table of results; ``name`` is its file name without ending.
 
-    Numbers in its rows stay numbers; text is for names and for figures that belong together, such as "47 of 100".
+    Numbers in its rows stay numbers; text is for names and for figures that belong together, such as "47 of 100". Where
+    there is no room for all columns, those named in ``key`` come first.
     """
 
     name: str
@@ -203,6 +219,7 @@ class Table:
     columns: tuple[str, ...]
     rows: list[list[Any]]
     note: str = ""
+    key: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

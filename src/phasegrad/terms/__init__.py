@@ -10,6 +10,7 @@ from phasegrad.terms._coupling import Coupling
 from phasegrad.terms._fields import Field, NodeField
 from phasegrad.terms._frequencies import Frequencies
 from phasegrad.terms._interactions import Interaction, OddSeries, Sine, cosines
+from phasegrad.terms._mean_field import MeanField
 from phasegrad.terms._phase_lag import PhaseLag
 from phasegrad.terms._second_harmonic import SecondHarmonic
 from phasegrad.terms._term import Parameter, States, Stiffness, Term, Values
@@ -17,7 +18,7 @@ from phasegrad.terms._term import Parameter, States, Stiffness, Term, Values
 #: Every term a `Network` knows by the names of its parameters, in the order of the equation of motion.
 #: One whose parameters are all those of another and more stands in its place.
 TERMS: tuple[type[Term], ...] = (
-    Frequencies, Coupling, PhaseLag, Anisotropy, Field, SecondHarmonic,
+    Frequencies, Coupling, PhaseLag, Anisotropy, MeanField, Field, SecondHarmonic,
 )  # fmt: skip
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Field",
     "Frequencies",
     "Interaction",
+    "MeanField",
     "NodeField",
     "OddSeries",
     "Parameter",

@@ -40,21 +40,25 @@ def check_term(term: Term, graph: Graph, values: Values) -> None:
     for word, each in (("stiffness", stiffness), ("stiffest", stiffest)):
         if not isinstance(each, Stiffness):
             raise ValueError(
-                f"{name}.{word} must return a Stiffness(forward, backward, diagonal, sums). Got {each!r:.80}."
+                f"{name}.{word} must return a Stiffness(forward, backward, diagonal, sums, outer). Got {each!r:.80}."
             )
-        for part, width in zip(each, widths, strict=True):
+        for part, width in zip(each[:4], widths, strict=True):
             if part is not None:
                 _check_shape(f"{name}.{word}, in each of its parts,", part, (len(part) if np.ndim(part) else 1, width))
+        _check_outer(f"{name}.{word}", each.outer, graph.size)
     if any(part is not None and bound is None for part, bound in zip(stiffness, stiffest, strict=True)):
         raise ValueError(f"{name}.stiffest must bound every part that {name}.stiffness has. Got {stiffest}.")
-    zero = [np.zeros((1, width)) if part is None else part for part, width in zip(stiffness, widths, strict=True)]
+    zero = [np.zeros((1, width)) if part is None else part for part, width in zip(stiffness[:4], widths, strict=True)]
     turned = graph.angles(along) + np.zeros((2, 1))
     moved = zero[3] * (np.take(along, graph.first, axis=1) + np.take(along, graph.second, axis=1))
     stiff = graph.at_ends(moved - zero[0] * turned, moved + zero[1] * turned) + zero[2] * along
+    if stiffness.outer is not None:
+        left, right = stiffness.outer
+        stiff = stiff - (left @ (right.swapaxes(1, 2) @ along[:, :, None]))[:, :, 0]
     if _differ(stiff, -slope(term.force), force):
         raise ValueError(
             f"{name}.stiffness is not minus the slope of {name}.force: by phases of the two ends of edges, forward and "
-            "backward, of the oscillator itself, diagonal, and of the sum of the two ends, sums."
+            "backward, of the oscillator itself, diagonal, of the sum of two ends, sums, and of all together, outer."
         )
     if term.symmetric:
         energy = term.energy(graph, values, phases)
@@ -81,11 +85,18 @@ def _check_shape(words: str, given: Any, shape: tuple[int, ...]) -> None:
         raise ValueError(f"{words} must return shape {shape} for phases of 2 samples. Got {np.shape(given)}.")
 
 
+def _check_outer(words: str, given: Any, size: int) -> None:
+    """Refuse what is not two factors of a matrix of low rank."""
+    shapes = [np.shape(part) for part in given] if isinstance(given, tuple) else [None]
+    if given is not None and not (len(shapes) == 2 and all(s and len(s) == 3 and s[1] == size for s in shapes)):
+        raise ValueError(f"{words}, as 'outer', must return two arrays (samples, {size}, rank). Got shapes {shapes}.")
+
+
 def _check_slopes(words: str, term: Term, given: Any, graph: Graph) -> None:
     names = [parameter.name for parameter in term.parameters]
     if not isinstance(given, Mapping) or set(given) != set(names):
         keys = ", ".join(map(repr, given)) if isinstance(given, Mapping) else type(given).__name__
         raise ValueError(f"{words} must return one array by the name of each parameter, {names}. Got {keys}.")
     for parameter in term.parameters:
-        width = graph.size if parameter.on == "nodes" else graph.n_edges
+        width = {"nodes": graph.size, "edges": graph.n_edges}.get(parameter.on, 1)
         _check_shape(f"{words}[{parameter.name!r}]", given[parameter.name], (2, width))

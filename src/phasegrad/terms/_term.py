@@ -30,8 +30,8 @@ class Parameter:
     ----------
     name : str
         What people write: ``network.omega``, ``wrt="omega"``.
-    on : {"nodes", "edges"}
-        Whether there is one per node or one per edge.
+    on : {"nodes", "edges", "network"}
+        Whether there is one per node, one per edge, or a single one.
     default : float or None
         The value if it is left out while its term is there; None if it must be given.
     least : float
@@ -47,7 +47,7 @@ class Parameter:
     decays: bool = False
 
     def width(self, graph: Graph) -> int:
-        """Return how many there are: one for each node or edge, or for each group of them that shares one."""
+        """Return how many there are: one for each node or edge, or for each group of them that shares one, or one."""
         return graph.sharing.width(self.on)
 
     def learnable(self, graph: Graph) -> BoolArray:
@@ -63,23 +63,28 @@ class Stiffness(NamedTuple):
 
     ``forward`` and ``backward`` (b, E) are weights of the edges on their first and second end, of what depends on
     theta_j - theta_i; ``diagonal`` (b, N) is what a node feels on its own; ``sums`` (b, E) are weights of the edges, on
-    both ends, of what depends on theta_i + theta_j. None where the term has none. Where both ends feel the same
+    both ends, of what depends on theta_i + theta_j; ``outer`` are two factors A and B (b, N, k) of a matrix of low
+    rank, A B^T, that is taken away: what many oscillators feel of each other through few numbers. None where the term
+    has none. Where both ends of an edge feel the same
 
-        x^T L x = sum over edges [forward (x_i - x_j)^2 + sums (x_i + x_j)^2] + sum over nodes diagonal x_i^2
+        x.L x = sum over edges [forward (x_i - x_j)^2 + sums (x_i + x_j)^2] + sum over nodes diagonal x_i^2 - x.A B^T x
     """
 
     forward: Array | None = None
     backward: Array | None = None
     diagonal: Array | None = None
     sums: Array | None = None
+    outer: tuple[Array, Array] | None = None
 
     def lifted(self, most: Stiffness, floor: float) -> Stiffness:
-        """Return absolute values, at least ``floor`` times the most that each can be."""
+        """Return absolute values, at least ``floor`` times the most that each can be; with a low rank, the most."""
+        if self.outer is not None:
+            return most
         return Stiffness(*(None if a is None else np.maximum(np.abs(a), floor * b) for a, b in self.beside(most)))
 
     def beside(self, most: Stiffness) -> Iterator[tuple[Any, Any]]:
-        """Yield each part beside its bound."""
-        return iter(zip(self, most, strict=True))
+        """Yield each part beside its bound, that of low rank left aside."""
+        return iter(zip(self[:4], most[:4], strict=True))
 
 
 class States:
@@ -237,6 +242,10 @@ class Term(ABC):
         """Return which edges act on their first and on their second end, (E,) each."""
         return None
 
+    def joins_all(self, values: Values) -> bool:
+        """Return whether it couples every oscillator to every other, without edges."""
+        return False
+
     def raw_slope(self, graph: Graph, name: str, slope: Array) -> Array:
         """Return a gradient by what the force is given turned into one by what the network was given, (..., width)."""
         return slope
@@ -287,10 +296,11 @@ class Term(ABC):
             if value is None:
                 value = parameter.default
             if value is None:
+                many = "one number" if parameter.on == "network" else f"one per {parameter.on[:-1]} or one for all"
                 there = [f"The '{p.name}' parameter" for p in self.parameters if given.get(p.name) is not None]
                 raise ValueError(
                     f"{there[0] if there else f'The term {type(self).__name__}'} of Network needs '{parameter.name}' "
-                    f"beside it, one per {parameter.on[:-1]} or one for all."
+                    f"beside it, {many}."
                 )
             values[parameter.name] = shaped_array(parameter.name, value, (parameter.width(graph),), "Network")
         return values

@@ -15,6 +15,7 @@ import numpy as np
 
 from phasegrad._validation import FloatArray, IntArray, choice, counted
 from phasegrad.networks import Network
+from phasegrad.training._drawing import plot_history
 from phasegrad.training._engine import Progress, Tallies
 from phasegrad.training._optimizers import Arrays, Constant
 from phasegrad.training._plan import RECORDS, Plan
@@ -22,6 +23,7 @@ from phasegrad.training._samples import Samples
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 _SCORES = ("final", "best")
 
@@ -115,6 +117,23 @@ class History:
         """
         choice("kind", kind, _SCORES, "History.score")
         return self.test_accuracy[..., -1] if kind == "final" else self.test_accuracy.max(axis=-1)
+
+    def plot(self, ax: Axes | None = None, *, score: str | None = None) -> Axes:
+        """Draw learning curves: a thin line for every network and a strong one for their mean. Needs matplotlib.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; new ones if left out. A twin of other axes shows both scores in one picture.
+        score : {"accuracy", "loss"}, optional
+            Accuracies in per cent, where the cost is for classes, if left out; else the mean cost. The training part is
+            drawn solid, the validation part dotted, the test part dashed.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        return plot_history(self, ax, score)
 
     def join(self, later: History) -> History:
         """Return this history followed by one that went on from it; the later one's first row repeats our last."""
@@ -270,6 +289,10 @@ class Training:
         if len(self.networks) != 1:
             raise ValueError(f"This result holds {len(self.networks)} networks: use 'networks'.")
         return self.networks[0]
+
+    def plot(self, ax: Axes | None = None, *, score: str | None = None) -> Axes:
+        """Draw the learning curves, as `History.plot` does."""
+        return self.history.plot(ax, score=score)
 
     @property
     def interrupted(self) -> bool:

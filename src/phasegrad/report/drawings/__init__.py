@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from phasegrad.pictures import style
 from phasegrad.report.drawings.gradients import beta_error, readout_map, verification
-from phasegrad.report.drawings.outcomes import ablation, mechanism, repair, spectral, untrained, which_parameter
-from phasegrad.report.drawings.style import picture, picture_format, style
+from phasegrad.report.drawings.outcomes import ablation, mechanism, repair, spectral, starts, untrained, which_parameter
 from phasegrad.report.drawings.trajectories import collapse, convergence, coupling_rates
 from phasegrad.report.drawings.two_phase import draw_two_phase, schematic
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["DRAWINGS", "draw", "draw_two_phase", "picture", "picture_format"]
+__all__ = ["DRAWINGS", "draw", "draw_two_phase"]
 
 _DRAWN = (
-    schematic, verification, beta_error, ablation, convergence, spectral, mechanism, collapse, untrained,
+    schematic, verification, beta_error, ablation, convergence, spectral, starts, mechanism, collapse, untrained,
     coupling_rates, repair, which_parameter, readout_map,
 )  # fmt: skip
 #: All drawings by the names of their figures.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from phasegrad.report.drawings.style import COLOURS, GUIDE, LABELS, NARROW, WIDE, guide, letter, panels
+from phasegrad.pictures import COLOURS, GUIDE, LABELS, NARROW, WIDE, draw_matrix, guide, letter, panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,11 +87,8 @@ def readout_map(data: Mapping[str, Any]) -> Figure:
     figure, axes = panels(WIDE, 2.9, 1, 2)
     for place, mark, key in zip(axes, "ab", ("measured", "predicted"), strict=True):
         cells = np.asarray(data[key], float)
-        place.imshow(cells, cmap="Blues", vmin=0, vmax=1, origin="lower", aspect="auto")
-        for (row, column), value in np.ndenumerate(cells):
-            place.text(column, row, f"{value:.2f}", ha="center", va="center", color="white" if value > 0.5 else "black")
-        place.set_xticks(range(len(data["betas"])), [f"{beta:g}" for beta in data["betas"]])
-        place.set_yticks(range(len(data["noises"])), [f"{noise:g}" for noise in data["noises"]])
+        noises, betas = ([f"{each:g}" for each in data[axis]] for axis in ("noises", "betas"))
+        draw_matrix(place, cells, noises, betas, np.vectorize("{:.2f}".format)(cells), upward=True)
         place.set(xlabel="nudge β", ylabel="noise of a reading, rad")
         letter(place, mark, f"{key} cosine")
     return figure

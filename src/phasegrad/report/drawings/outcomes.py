@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from phasegrad._validation import FloatArray
-from phasegrad.report.drawings.style import (
+from phasegrad.pictures import (
     COLOURS,
     GUIDE,
     LABELS,
@@ -94,6 +94,37 @@ def spectral(data: Mapping[str, Any]) -> Figure:
     figure.legend(handles=_changes(right, before, after), loc="outside lower center", ncols=3)
     letter(right, "b", "change per seed, sorted")
     return figure
+
+
+def starts(data: Mapping[str, Any]) -> Figure:
+    """Draw the accuracies of all seeds by the start of their frequencies, and what became of them.
+
+    ``starts``: test accuracy per seed by name, random starts first, then pairs of a sign and its reverse.
+    """
+    figure, (axes,) = panels(5.0, 3.35)
+    for place, values in enumerate(map(_percent, data["starts"].values())):
+        won = values > 100 * SUCCESS
+        for mask, name in ((won, "success"), (~won, "failure")):
+            violin(axes, place, values[mask], COLOURS[name])
+    counts = [int(np.sum(_percent(values) > 100 * SUCCESS)) for values in data["starts"].values()]
+    names = [_STARTS.get(name, name) for name in data["starts"]]
+    _columns(axes, [f"{name}\n{count}" for name, count in zip(names, counts, strict=True)], "", 50)
+    number = max(len(values) for values in data["starts"].values())
+    axes.set_xlabel(f"start of the frequencies, and seeds out of {number} that end above {100 * SUCCESS:g} %")
+    for height, words in ((92, "classifier"), (8, "inverted")):
+        axes.text(len(names) - 0.42, height, words, rotation=90, va="center", ha="left", color=GUIDE)
+    for edge in np.arange(0.5, len(names) - 1, 2):
+        axes.axvline(edge, color="#CCCCCC", linewidth=0.7, zorder=0)
+    return figure
+
+
+_STARTS = {
+    "random": "random",
+    "spectral": "spectral",
+    "anti-spectral": "spectral\n× −1",
+    "outputs-positive": "outputs\nonly, +",
+    "outputs-negative": "outputs\nonly, −",
+}
 
 
 def _changes(axes: Axes, before: FloatArray, after: FloatArray) -> list[Patch]:

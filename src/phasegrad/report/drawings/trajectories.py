@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from phasegrad._validation import FloatArray
-from phasegrad.report.drawings.style import (
+from phasegrad.pictures import (
     COLOURS,
     GUIDE,
     LABELS,
     NARROW,
     WIDE,
     accuracy_axis,
+    draw_curves,
     guide,
     letter,
     panels,
@@ -23,7 +23,6 @@ from phasegrad.report.drawings.style import (
 )
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -40,7 +39,7 @@ def convergence(data: Mapping[str, Any]) -> Figure:
     for mask, name, words, dashes in groups:
         label = f"{words}: {mask.sum()} of {len(good)}, with their mean"
         for axes, curves in ((left, accuracy), (right, condition)):
-            _bundle(axes, epochs, curves[mask], COLOURS[name], dashes, label)
+            draw_curves(axes, epochs, curves[mask], COLOURS[name], dashes=dashes, label=label)
     accuracy_axis(left)
     guide(left, 50)
     left.set_xlabel("epoch")
@@ -49,15 +48,6 @@ def convergence(data: Mapping[str, Any]) -> Figure:
     letter(right, "b", "condition")
     share_legend(figure, left)
     return figure
-
-
-def _bundle(axes: Axes, across: FloatArray, curves: FloatArray, colour: str, dashes: Any, label: str) -> None:
-    """Draw one thin line per seed and a strong one for their mean; only the legend where there is no seed."""
-    for curve in curves:
-        axes.plot(across, curve, color=colour, linewidth=0.6, alpha=0.4, zorder=2)
-    middle = curves.mean(axis=0) if len(curves) else np.full(len(across), np.nan)
-    axes.plot(across, middle, color="white", linewidth=3.4, zorder=4)
-    axes.plot(across, middle, color=colour, linewidth=2, linestyle=dashes, label=label, zorder=5)
 
 
 def collapse(data: Mapping[str, Any]) -> Figure:

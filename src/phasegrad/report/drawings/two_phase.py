@@ -13,15 +13,26 @@ from phasegrad.equilibria import find_equilibrium
 from phasegrad.gradients import adjoint, two_phase
 from phasegrad.networks import Network, layered
 from phasegrad.objectives import PhaseTargets
-from phasegrad.report.drawings.style import COLOURS, WIDE, drawn, letter, panels
+from phasegrad.pictures import (
+    COLOURS,
+    ROLES,
+    WIDE,
+    arrange,
+    draw_bars,
+    draw_clocks,
+    draw_edges,
+    drawn,
+    fit,
+    letter,
+    panels,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-INPUT, HIDDEN, OUTPUT, NUDGED, EXACT = "#56B4E9", "#D0D0D0", "#E69F00", COLOURS["two_phase"], "#222222"
-_SIZE = (WIDE, 2.75, 1, 3)
-_LAYOUT: dict[str, Any] = {"gridspec_kw": {"width_ratios": [1, 1, 1.3]}}
+_SIZE = (WIDE, 3.5, 1, 3)
+_LAYOUT: dict[str, Any] = {"gridspec_kw": {"width_ratios": [1, 1, 1]}}
 
 
 def draw_two_phase(path: Path, *, seed: int = 0, beta: float = 0.1) -> None:
@@ -45,17 +56,13 @@ def _draw(axes: Sequence[Axes], seed: int, beta: float) -> None:
     question = (network, equilibrium, PhaseTargets(), target)
     gradient, exact = two_phase(*question, beta=beta).omega, adjoint(*question).omega
     free, nudged, read = axes
-    phases, shift, outputs, places = equilibrium.phases, -beta * gradient, list(network.outputs), _places(network)
+    phases, shift, outputs = equilibrium.phases, -beta * gradient, list(network.outputs)
     magnified = _magnification(phases[outputs], shift[outputs], target)
-    _draw_network(free, network, places, phases)
+    _draw_network(free, network, phases)
     letter(free, "a", "settle: free equilibrium θ*")
-    _draw_network(nudged, network, places, phases, shift * magnified)
-    for (x, y), angle in zip(places[outputs], target, strict=True):
-        along = np.array([0.0, 0.62])
-        nudged.plot(x + along * np.cos(angle), y + along * np.sin(angle), "--", color="black", linewidth=1, zorder=4)
+    _draw_network(nudged, network, phases, phases + shift * magnified, target)
     letter(nudged, "b", f"nudge the outputs, β = {beta:g}")
-    words = f"black: free; dashes: target\npurple: nudged, shift × {magnified:.0f}"
-    nudged.text(0.5, -0.02, words, transform=nudged.transAxes, ha="center", va="top", fontsize=7)
+    _name_hands(nudged, f"nudged, shift × {magnified:.0f}")
     _draw_gradient(read, network, gradient, exact)
     letter(read, "c", "shift / β is minus the gradient")
 
@@ -66,54 +73,43 @@ def _magnification(phases: FloatArray, shift: FloatArray, target: FloatArray) ->
     return float(np.clip(0.9 * np.min(room), 1.0, 1e3))
 
 
-def _draw_network(axes: Axes, network: Network, places: FloatArray, phases: FloatArray, shift: Any = None) -> None:
-    """Draw oscillators as clocks whose hand points at the phase, with the shifted hand beside it."""
-    from matplotlib.patches import Circle
+def _draw_network(
+    axes: Axes, network: Network, phases: FloatArray, shifted: FloatArray | None = None, target: Any = ()
+) -> None:
+    """Draw oscillators as clocks, the shifted hand beside that of the phase, and where outputs should point."""
+    # The columns stand closer than usual: three panels share the width of a page, and the clocks need it.
+    places = arrange(network.size, network.edges, network.inputs, network.outputs) * [0.8, 1.0]
+    draw_edges(axes, places, network.edges, network.coupling / network.coupling.max(), widest=1.6)
+    faces = [ROLES[role] for role in network.graph.roles]
+    radius = draw_clocks(axes, places, phases, faces, shifted=shifted, names=[str(k) for k in range(network.size)])
+    for (x, y), angle in zip(places[list(network.outputs)], target, strict=False):
+        along = np.array([0.0, 1.6 * radius])
+        look: dict[str, Any] = {"color": "black", "linewidth": 1, "zorder": 4}
+        axes.plot(x + along * np.cos(angle), y + along * np.sin(angle), linestyle=(0, (2.5, 1.5)), **look)
+    fit(axes, places, 1.65 * radius)
 
-    for (i, j), strength in zip(network.edges, network.coupling, strict=True):
-        width = 0.4 + 1.6 * strength / network.coupling.max()
-        axes.plot(*places[[i, j]].T, color="#9A9A9A", linewidth=width, alpha=0.5, zorder=1)
-    for node, (x, y) in enumerate(places):
-        axes.text(x, y + 0.4, str(node), ha="center", va="bottom", fontsize=7, zorder=5)
-        axes.add_patch(Circle((x, y), 0.36, facecolor=_colour(network, node), edgecolor="black", zorder=2))
-        _hand(axes, x, y, phases[node], "black", 1.8)
-        if shift is not None:
-            _hand(axes, x, y, phases[node] + shift[node], NUDGED, 1.8)
-    axes.set_aspect("equal")
-    axes.set_xlim(places[:, 0].min() - 0.6, places[:, 0].max() + 0.75)
-    axes.set_ylim(places[:, 1].min() - 0.5, places[:, 1].max() + 0.9)
-    axes.axis("off")
+
+def _name_hands(axes: Axes, shifted: str) -> None:
+    """Say which hand is which, under the panel."""
+    from matplotlib.lines import Line2D
+
+    looks: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("free", {"color": "black", "linewidth": 2}),
+        ("target", {"color": "black", "linewidth": 1, "linestyle": (0, (2.5, 1.5))}),
+        (shifted, {"color": COLOURS["two_phase"], "linewidth": 2}),
+    )
+    handles = [Line2D([], [], label=words, **look) for words, look in looks]
+    place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.02), "borderaxespad": 0}
+    axes.legend(handles=handles, ncols=2, columnspacing=1.2, **place)
 
 
 def _draw_gradient(axes: Axes, network: Network, nudged: FloatArray, exact: FloatArray) -> None:
-    nodes = range(network.size)
-    colours = [_colour(network, node) for node in nodes]
-    axes.bar(nodes, nudged, color=colours, edgecolor="black", linewidth=0.6)
-    axes.bar([0], [0], color="white", edgecolor="black", linewidth=0.6, label="two-phase: −(θᵝ − θ*) / β")
-    axes.plot(nodes, exact, "D", color=EXACT, markersize=4, label="exact: adjoint")
-    axes.axhline(0, color="black", linewidth=0.6)
     held = set(network.held.tolist())
-    axes.set_xticks(nodes, [f"{node}\nheld" if node in held else str(node) for node in nodes])
+    names = [f"{node}\nheld" if node in held else str(node) for node in range(network.size)]
+    draw_bars(
+        axes, nudged, colours=[ROLES[role] for role in network.graph.roles], label="two-phase: −(θᵝ − θ*) / β",
+        names=names, beside=exact, beside_label="exact: adjoint",
+    )  # fmt: skip
     axes.set_xlabel("oscillator (blue: input, amber: output)")
     axes.set_ylabel("∂C / ∂ω")
-    axes.legend(frameon=False, loc="best")
-
-
-def _hand(axes: Axes, x: float, y: float, angle: float, colour: str, width: float) -> None:
-    axes.plot([x, x + 0.34 * np.cos(angle)], [y, y + 0.34 * np.sin(angle)], color=colour, linewidth=width, zorder=3)
-
-
-def _colour(network: Network, node: int) -> str:
-    if node in network.inputs:
-        return INPUT
-    return OUTPUT if node in network.outputs else HIDDEN
-
-
-def _places(network: Network) -> FloatArray:
-    """Return node positions: inputs left, hidden nodes in the middle, outputs right."""
-    rest = [k for k in range(network.size) if k not in network.inputs and k not in network.outputs]
-    places = np.zeros((network.size, 2))
-    for column, nodes in enumerate((network.inputs, rest, network.outputs)):
-        for row, node in enumerate(nodes):
-            places[node] = 1.7 * column, 1.3 * ((len(nodes) - 1) / 2 - row)
-    return places
+    axes.legend(loc="lower left")

@@ -1,25 +1,21 @@
-"""How all figures look: one colour per condition, one style, and the marks that several figures share.
+"""How all pictures look, on which axes they are drawn, and how they become files.
 
-matplotlib is imported when a figure is drawn, never before.
+matplotlib is imported when something is drawn, never before.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from phasegrad._files import write_bytes
-from phasegrad._validation import FloatArray
-from phasegrad.reproduction import require
+from phasegrad._validation import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 # Okabe and Ito's colours for conditions, Paul Tol's for methods: distinguishable with every kind of colour vision.
@@ -51,9 +47,14 @@ LABELS = {
     "complex_step": "one complex step",
     "circle_4": "circle of 4 points",
 }
+#: What an oscillator is for, as the colour of its face.
+ROLES = {"input": "#56B4E9", "hidden": "#D0D0D0", "output": "#E69F00"}
+#: Colours of things that have no name of their own, such as classes: Okabe and Ito's, then greys.
+CYCLE = (
+    "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000", "#777777", "#BBBBBB",
+)  # fmt: skip
 GUIDE = "#555555"
 WIDE, NARROW = 7.0, 3.5
-_DISTRIBUTION = 5
 _STYLE: dict[Any, Any] = {
     "font.size": 8,
     "axes.titlesize": 8,
@@ -85,13 +86,36 @@ FORMATS = tuple(_ENDINGS)
 @contextmanager
 def style() -> Iterator[None]:
     """Draw in the style of this package, whatever the settings of the user are; they are back afterwards."""
-    require(("matplotlib",), "report", "Drawing")
+    require(("matplotlib",), "plot", "Drawing")
     import matplotlib as mpl
 
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(_STYLE)
         yield
+
+
+@contextmanager
+def canvas(axes: Axes | None, owner: str, width: float = 4.5, height: float = 3.2) -> Iterator[Axes]:
+    """Yield axes to draw on in the style of this package: those given or, of None, new ones of so many inches.
+
+    New ones belong to pyplot, so that a notebook shows them and ``plt.show()`` finds them.
+    """
+    with style():
+        from matplotlib.axes import Axes
+
+        if axes is None:
+            import matplotlib.pyplot as plt
+
+            yield plt.subplots(figsize=(width, height), layout="constrained")[1]
+            return
+        if not isinstance(axes, Axes) or axes.name != "rectilinear":
+            kind = f"{axes.name} axes" if isinstance(axes, Axes) else f"{type(axes).__name__}"
+            raise TypeError(
+                f"The 'ax' parameter of {owner} must be plain matplotlib Axes, such as 'figure, ax = plt.subplots()' "
+                f"makes, or None for new ones. Got {kind} instead."
+            )
+        yield axes
 
 
 def picture(figure: Figure, ending: str, *, words_as_text: bool = False) -> bytes:
@@ -140,72 +164,3 @@ def panels(width: float, height: float, rows: int = 1, columns: int = 1, **optio
     figure = Figure(figsize=(width, height), layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False, **options)
     return figure, list(grid.flat)
-
-
-def letter(axes: Axes, name: str, title: str) -> None:
-    """Title a panel: a bold letter, then words."""
-    axes.set_title(f"$\\mathbf{{{name}}}$  {title}")
-
-
-def accuracy_axis(axes: Axes, which: str = "y", label: str = "test accuracy (%)") -> None:
-    """Lay out an axis of accuracies in per cent, the same in every figure."""
-    axes.set(**{f"{which}lim": (-4, 104), f"{which}ticks": [0, 25, 50, 75, 100], f"{which}label": label})
-
-
-def guide(axes: Axes, height: float, words: str = "") -> None:
-    """Draw a thin dotted line across, with its meaning at the right end."""
-    axes.axhline(height, color=GUIDE, linewidth=0.8, linestyle=(0, (1, 2)), zorder=0)
-    if words:
-        place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
-        axes.annotate(words, (1, height), (-1, 1.5), ha="right", va="bottom", fontsize=7, color=GUIDE, **place)
-
-
-def violin(axes: Axes, place: float, percent: FloatArray, colour: str, filled: Sequence[bool] | None = None) -> None:
-    """Draw accuracies as points side by side on their distribution; points that are not ``filled`` are hollow.
-
-    The distribution is mirrored at 0 and 100 %, so that no part of it lies where no accuracy can be; of very few
-    points there is none.
-    """
-    if len(percent) >= _DISTRIBUTION:
-        heights = np.linspace(0, 100, 201)
-        images = np.concatenate([percent, -percent, 200 - percent])
-        density = np.exp(-0.5 * ((heights[:, None] - images) / 3.5) ** 2).sum(axis=1)
-        half = 0.42 * density / density.max()
-        axes.fill_betweenx(heights, place - half, place + half, color=colour, alpha=0.22, linewidth=0)
-    mask = np.ones(len(percent), bool) if filled is None else np.asarray(filled, bool)
-    across = place + side_by_side(percent)
-    axes.scatter(across[mask], percent[mask], s=8, color=colour, linewidth=0.5, edgecolor="white", zorder=3)
-    axes.scatter(across[~mask], percent[~mask], s=7, facecolor="white", edgecolor=colour, linewidth=0.7, zorder=3)
-
-
-def side_by_side(percent: FloatArray, half_width: float = 0.38, gap: float = 0.055) -> FloatArray:
-    """Return sideways offsets that keep points of nearly the same height apart, without chance."""
-    rows = np.round(percent / 2.5)
-    offsets = np.zeros(len(percent))
-    for row in np.unique(rows):
-        members = np.flatnonzero(rows == row)
-        step = min(gap, 2 * half_width / max(len(members) - 1, 1))
-        offsets[members] = step * (np.arange(len(members)) - (len(members) - 1) / 2)
-    return offsets
-
-
-def by_success(axes: Axes, across: FloatArray, up: FloatArray, success: Any) -> None:
-    """Draw one point per seed: green discs for success, vermilion triangles for failure."""
-    good = np.asarray(success, bool)
-    for mask, name, marker in ((good, "success", "o"), (~good, "failure", "v")):
-        look: dict[str, Any] = {"marker": marker, "color": COLOURS[name], "alpha": 0.65, "linewidth": 0, "label": name}
-        axes.scatter(across[mask], up[mask], s=15, zorder=3, **look)
-
-
-def share_legend(figure: Figure, axes: Axes, columns: int = 2, side: str = "lower") -> None:
-    """Put the legend of one panel under all of them, or above."""
-    place: Any = f"outside {side} center"
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc=place, ncols=columns, columnspacing=2)
-
-
-def whole_numbers(axis: Axis) -> None:
-    """Mark an axis of counts at whole numbers only."""
-    from matplotlib.ticker import MaxNLocator
-
-    axis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))

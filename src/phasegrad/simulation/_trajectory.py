@@ -1,0 +1,204 @@
+"""What a run shows: order parameters, frequencies, which oscillators are locked and since when, winding numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.sparse import csgraph, csr_array
+
+from phasegrad._validation import (
+    Array,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    counted,
+    float_between,
+    frozen_array,
+    node_tuple,
+    positive_float,
+)
+from phasegrad.dynamics import wrapped
+from phasegrad.graphs import lazy_property
+from phasegrad.networks import Network
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Share of the time, at its end, over which frequencies are averaged.
+LAST = 0.5
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trajectory:
+    """The phases of a network in time.
+
+    Attributes
+    ----------
+    times : ndarray, shape (T,)
+    phases : ndarray, shape (T, ..., N)
+        Continuous: full turns are not removed.
+    velocities : ndarray, shape (T, ..., N)
+        The instantaneous frequency of every oscillator in the frame; with noise, what the forces alone make of it.
+    network : Network
+    frame : {"rotating", "laboratory"}
+    """
+
+    times: FloatArray
+    phases: FloatArray
+    velocities: FloatArray
+    network: Network
+    frame: str
+
+    def __post_init__(self) -> None:
+        for name in ("times", "phases", "velocities"):
+            object.__setattr__(self, name, frozen_array(getattr(self, name)))
+
+    def order_parameter(self, group: Sequence[int] | None = None) -> FloatArray:
+        """Return ``|mean of exp(i theta)|``, shape (T, ...), over all oscillators or a group of them."""
+        return np.asarray(np.abs(np.mean(np.exp(1j * self.phases[..., self._group(group)]), axis=-1)))
+
+    def local_order(self) -> FloatArray:
+        """Return ``|mean of exp(i theta)|`` over the neighbours of every oscillator, shape (T, ..., N).
+
+        NaN for one without neighbours. In a mean field all are neighbours of all.
+        """
+        if any(term.joins_all(self.network.parameters) for term in self.network.terms):
+            return np.broadcast_to(self.order_parameter()[..., None], self.phases.shape)
+        size, ends = self.network.size, self.network.edges.T
+        ones = np.ones(2 * self.network.n_edges)
+        both = np.concatenate(ends), np.concatenate(ends[::-1])
+        matrix = csr_array((ones, both), shape=(size, size))
+        degree = np.asarray(matrix.sum(axis=1)).ravel()
+        sums = (matrix @ np.exp(1j * self.phases.reshape(-1, size)).T).T.reshape(self.phases.shape)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.where(degree > 0, np.abs(sums) / degree, np.nan))
+
+    def frequencies(self, last: float = LAST) -> FloatArray:
+        """Return the mean frequency of every oscillator over the last share of the time, shape (..., N)."""
+        first = self._since(last)
+        span = self.times[-1] - self.times[first]
+        return np.asarray((self.phases[-1] - self.phases[first]) / span)
+
+    @lazy_property
+    def locked(self) -> BoolArray:
+        """Which oscillators are locked, shape (..., N).
+
+        Those that turned together over the last half of the time: the largest group whose mean frequencies differ by
+        less than half a turn in that time, of two at least; where a field or a clamped input fixes the frame, those
+        that turned against it by less than a quarter.
+        """
+        span = self.times[-1] - self.times[self._since(LAST)]
+        frequencies = self.frequencies()
+        rows = frequencies.reshape(-1, self.network.size)
+        if not self.network.pinned:
+            return np.asarray(np.abs(frequencies) * span < np.pi / 2)
+        return np.array([_largest_group(row, np.pi / span) for row in rows]).reshape(frequencies.shape)
+
+    @property
+    def locked_frequency(self) -> FloatArray:
+        """The mean frequency of those that are locked, shape (...), in the frame; NaN where none is."""
+        number = np.sum(self.locked, axis=-1)
+        total = np.sum(np.where(self.locked, self.frequencies(), 0.0), axis=-1)
+        return np.asarray(np.where(number > 0, total / np.maximum(number, 1), np.nan))
+
+    def time_to_lock(self, tolerance: float = 1e-3) -> FloatArray:
+        """Return from when on the velocities of all oscillators stay alike, shape (...); infinity where they do not.
+
+        Alike to within ``tolerance`` of the frequency of those that are locked; with noise they are not.
+        """
+        tolerance = positive_float("tolerance", tolerance, "time_to_lock")
+        common = np.nan_to_num(self.locked_frequency)
+        apart = np.max(np.abs(self.velocities - common[..., None]), axis=-1) > tolerance
+        since = self.times.size - np.argmax(apart[::-1], axis=0)
+        since = np.where(np.any(apart, axis=0), since, 0)
+        return np.asarray(np.append(self.times, np.inf)[since])
+
+    def winding(self, cycle: Sequence[int] | None = None) -> IntArray:
+        """Return the turns of the phase around a cycle of nodes, shape (T, ...); around the ring if it is one."""
+        size = self.network.size
+        if cycle is None:
+            order = _around(self.network)
+        else:
+            order = np.array(node_tuple("cycle", cycle, size, "winding"), dtype=np.int64)
+            if order.size < 3:
+                raise ValueError(f"The 'cycle' parameter of winding must have three nodes at least. Got {cycle!r}.")
+        around = self.phases[..., order]
+        turns = np.sum(wrapped(np.roll(around, -1, axis=-1) - around), axis=-1) / (2 * np.pi)
+        return np.asarray(np.rint(turns), dtype=np.int64)
+
+    def plot(self, ax: Axes | None = None, *, kind: str = "phases") -> Axes:
+        """Draw the run and return the axes: new ones by pyplot where none are given.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        kind : {"phases", "order", "frequencies"}
+            Phases of all oscillators of the first sample, order parameters of all samples, or instantaneous frequencies
+            of the first sample, against time.
+        """
+        from phasegrad.simulation._drawing import plot_trajectory
+
+        return plot_trajectory(self, ax, kind)
+
+    def __repr__(self) -> str:
+        samples = int(np.prod(self.phases.shape[1:-1], dtype=np.int64))
+        many = f"{samples} samples of " if self.phases.ndim > 2 else ""
+        span = f"{counted(self.times.size, 'time')} from {self.times[0]:g} to {self.times[-1]:g}"
+        return (
+            f"Trajectory({many}{counted(self.network.size, 'oscillator')}, {span}, {self.frame} frame; {self._ends()})"
+        )
+
+    def _ends(self) -> str:
+        """Return in words how it ends."""
+        order = np.mean(self.order_parameter()[-1])
+        if self.times.size < 2 or not self.phases.size:
+            return f"order parameter {order:.3f}"
+        number = np.sum(self.locked, axis=-1)
+        size = self.network.size
+        if number.ndim == 0:
+            told = "all locked" if number == size else f"{number} of {size} locked" if number else "none locked"
+            where = f" at frequency {float(self.locked_frequency):.4g}" if number else ""
+            return f"{told}{where}, order parameter {order:.3f} at the end"
+        whole = int(np.sum(number == size))
+        return f"{whole} of {number.size} locked as a whole, mean order parameter {order:.3f} at the end"
+
+    def _since(self, last: float) -> int:
+        """Return the number of the time at which the last share of the run begins."""
+        last = float_between("last", last, 0.0, 1.0, "frequencies")
+        if self.times.size < 2:
+            raise ValueError("A mean frequency needs two times at least. This trajectory has one.")
+        begin = self.times[-1] - last * (self.times[-1] - self.times[0])
+        return int(min(np.searchsorted(self.times, begin), self.times.size - 2))
+
+    def _group(self, group: Sequence[int] | None) -> Array | slice:
+        if group is None:
+            return slice(None)
+        nodes = node_tuple("group", group, self.network.size, "order_parameter")
+        if not nodes:
+            raise ValueError("The 'group' parameter of order_parameter must name one node at least.")
+        return np.array(nodes)
+
+
+def _around(network: Network) -> IntArray:
+    """Return the nodes in order around a ring; ValueError where the network is none."""
+    size, ends = network.size, network.edges.T
+    order = np.zeros(0, dtype=np.int64)
+    if size >= 3 and network.n_edges == size and np.all(np.bincount(ends.ravel(), minlength=size) == 2):
+        matrix = csr_array((np.ones(size), (ends[0], ends[1])), shape=(size, size))
+        order = csgraph.depth_first_order(matrix, 0, directed=False, return_predecessors=False)
+    if order.size != size:
+        raise ValueError("This network is not a ring: give the nodes of a 'cycle', in order.")
+    return np.asarray(order, dtype=np.int64)
+
+
+def _largest_group(frequencies: FloatArray, width: float) -> BoolArray:
+    """Return the mask of the largest group within ``width`` of each other, of two at least, the slowest of equals."""
+    order = np.sort(frequencies)
+    counts = np.searchsorted(order, order + width, side="right") - np.arange(order.size)
+    best = int(np.argmax(counts))
+    if counts[best] < min(2, order.size):
+        return np.zeros(order.size, dtype=bool)
+    return np.asarray((frequencies >= order[best]) & (frequencies <= order[best] + width))
