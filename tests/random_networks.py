@@ -33,7 +33,7 @@ def make_network(n: int, seed: int, *, kind: str = "plain", density: float = 0.4
         # Of this sign all phases equal are a stable state, where nothing drives them.
         options["anisotropy"] = -rng.uniform(0.1, 0.6, len(edges))
     if kind == "lagging":
-        options["lag"] = rng.uniform(-0.3, 0.3, len(edges))
+        options["lag"] = rng.uniform(-0.1, 0.1, len(edges))
     if kind in ("second harmonic", "all terms"):
         options |= {"second_strength": rng.uniform(0.1, 1.0, n), "second_phase": rng.uniform(-0.5, 0.5, n)}
     if kind in ("driven", "all terms"):
