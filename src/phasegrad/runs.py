@@ -19,13 +19,15 @@ from phasegrad._files import printable
 from phasegrad._validation import FloatArray, IntArray, choice
 from phasegrad.datasets import Dataset, Scaling, Shifts
 from phasegrad.initial import STARTS
-from phasegrad.models import Model, confusion_counts, save_model
-from phasegrad.networks import Dense, Network, layered, layers
+from phasegrad.models import Model, confusion_counts, load_model, save_model
+from phasegrad.networks import Dense, Network, complete, layered, layers, mean_field, ring, small_world
 from phasegrad.training import History, Training, image_plan, train
 
 if TYPE_CHECKING:
     from phasegrad.estimators import OscillatorClassifier
 
+#: Networks to follow in time, by name, and how many oscillators they have unless told otherwise.
+IN_TIME = {"ring": 10, "complete": 10, "mean-field": 1000, "small-world": 50, "layered": 9}
 TASKS = ("vowels", "fm", "xor")
 CLASSIFIER_TASKS = ("digits", *datasets.CLASSICS, *TASKS)
 #: Options of `layers` for images.
@@ -36,6 +38,32 @@ _AT_ONCE = 2048
 SUCCESS = 0.6
 # Characters of a line of a table, and of the columns that an error lists.
 _LONGEST_LINE, _LONGEST_LIST = 2**22, 200
+
+
+def network_in_time(
+    word: str, seed: int, *, size: int | None = None, coupling: float | None = None, spread: float | None = None
+) -> Network:
+    """Return the network of a model file or of a name, with normal frequencies drawn by the seed."""
+    named = word in IN_TIME
+    for name, value in (("size", size), ("coupling", coupling), ("spread", spread)):
+        if value is not None and not (named and (word != "layered" or name == "size")):
+            raise ValueError(f"--{name} has no effect on {printable(word)}, which has its own. Leave it out.")
+    if not named:
+        if not Path(word).exists():
+            known = ", ".join(IN_TIME)
+            raise ValueError(f"There is no network or model file {printable(word)}. Networks are {known}.")
+        return load_model(Path(word)).network
+    number = size or IN_TIME[word]
+    if word == "layered":
+        return layered(2, max(number - 4, 1), 2, seed=seed)
+    deviation, strength = (default if given is None else given for given, default in ((spread, 0.3), (coupling, 1.0)))
+    omega = np.random.default_rng(seed).normal(0.0, deviation, number)
+    if word == "mean-field":
+        return mean_field(number, strength, omega=omega)
+    if word == "complete":
+        return complete(number, coupling=strength / number, omega=omega)
+    options: dict[str, Any] = {"coupling": strength, "omega": omega}
+    return ring(number, **options) if word == "ring" else small_world(number, seed=seed, **options)
 
 
 @dataclass(frozen=True)

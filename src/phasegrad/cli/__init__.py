@@ -19,6 +19,7 @@ from phasegrad.cli.checking import bench, draw, grid, verify
 from phasegrad.cli.chips import chip
 from phasegrad.cli.reproducing import reproduce, studies
 from phasegrad.cli.signals import STOPPED, Stops, heeding_signals, leave_in_peace
+from phasegrad.cli.simulating import simulate
 from phasegrad.cli.training import predict, train
 from phasegrad.cli.words import check_words, with_words_of
 
@@ -78,6 +79,7 @@ _COMMANDS = (
     (draw, "phasegrad draw two-phase.svg --seed 3 --beta 0.05"),
     (train, "phasegrad train vowels --vowels a,i --seeds 0:100 --learn omega --init spectral --json out.json"),
     (predict, "phasegrad predict model.npz samples.csv --json classes.json"),
+    (simulate, "phasegrad simulate ring --size 12 --time 50 --noise 0.01 --plot run.png"),
     (grid, "phasegrad grid case118 --scale 1.3 --relieve 8-5 --plot grid.png"),
     (chip, "phasegrad chip vowels --preset cmos-ring-65nm --chips 50 --plot budget.svg --json out.json"),
     (bench, "phasegrad bench --json bench.json"),

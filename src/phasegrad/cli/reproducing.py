@@ -21,7 +21,7 @@ _NAMES = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="STUDY",
-        help="Studies to run; if none is named all but images, which needs data and a GPU, and circuit (ngspice).",
+        help="Studies to run; if none is named all but images (data and a GPU), circuit (ngspice) and transition.",
     ),
 ]
 _IMAGES, _CIRCUIT = "images", "circuit"

@@ -7,6 +7,7 @@ from phasegrad.report.drawings import draw_two_phase
 from phasegrad.report.grids import draw_grid, grid_tables
 from phasegrad.report.objectives import draw_objectives
 from phasegrad.report.page import write_report
+from phasegrad.report.simulation import draw_run, run_table
 from phasegrad.report.training import (
     classifier_table,
     draw_classifier,
@@ -26,10 +27,12 @@ __all__ = [
     "draw_growth",
     "draw_images",
     "draw_objectives",
+    "draw_run",
     "draw_two_phase",
     "grid_tables",
     "image_table",
     "prediction_table",
+    "run_table",
     "studies_table",
     "training_table",
     "verdict_tables",

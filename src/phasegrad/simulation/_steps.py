@@ -87,10 +87,8 @@ class FixedSteps:
         cls, motion: Motion, step: float, method: str, noise: FloatArray | None, seed: int | None
     ) -> FixedSteps | CompiledSteps:
         """Return compiled steps where the forces are sines, else those by NumPy; noise is one stream per sample."""
-        streams = ()
-        if noise is not None:
-            parent = random_stream(seed, "simulate")
-            streams = tuple(parent.spawn(motion.rows.size))
+        number = 0 if noise is None else motion.rows.size
+        streams = tuple(random_stream(seed, "simulate").spawn(number))
         kind = CompiledSteps if motion.compiles else cls
         return kind(motion, step, method, noise, streams)
 
@@ -127,9 +125,11 @@ class FixedSteps:
         with np.errstate(all="ignore"):
             for k in range(number):
                 kick = 0.0 if kicks is None else kicks[:, k]
-                state = stride(state, start + k * length, length, kick)
+                time, before = start + k * length, state
+                state = stride(before, time, length, kick)
                 if not math.isfinite(float(np.sum(np.abs(state)))):
-                    check_finite(state, start + (k + 1) * length, self.motion.size, None, self._advice(length))
+                    fast = np.abs(self.motion.rates(time, before))
+                    check_finite(state, time + length, self.motion.size, None, self._advice(length), fast)
         return state
 
     def _runge_kutta(self, state: FloatArray, time: float, step: float, _kick: Any) -> FloatArray:
@@ -203,12 +203,18 @@ class CompiledSteps(FixedSteps):
         return rows
 
 
-def check_finite(state: FloatArray, time: float, size: int, row: int | None, advice: str) -> None:
-    """Raise ValueError that says when and which oscillator, where a state (B, width) is not finite."""
+def check_finite(
+    state: FloatArray, time: float, size: int, row: int | None, advice: str, fast: FloatArray | None = None
+) -> None:
+    """Raise ValueError that says when and which oscillator, where a state (B, width) is not finite.
+
+    Neighbours follow within a step: of several it is the one that changed fastest before, where ``fast`` says so.
+    """
     bad = ~np.isfinite(state)
     if not np.any(bad):
         return
-    sample, place = (int(k) for k in np.argwhere(bad)[0])
+    blame = np.where(bad, 1.0 if fast is None else np.nan_to_num(fast, nan=np.inf), -1.0)
+    sample, place = (int(k) for k in np.unravel_index(np.argmax(blame), state.shape))
     raise ValueError(
         f"The phases are no longer finite at time {time:g}, first that of oscillator {place % size} in sample "
         f"{sample if row is None else row}. {advice}"

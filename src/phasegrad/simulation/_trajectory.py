@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import csgraph, csr_array
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 #: Share of the time, at its end, over which frequencies are averaged.
 LAST = 0.5
+# The most that two locked oscillators move against each other between the last two quarters of the time, in radians.
+_SLIP = 0.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,16 +88,17 @@ class Trajectory:
     def locked(self) -> BoolArray:
         """Which oscillators are locked, shape (..., N).
 
-        Those that turned together over the last half of the time: the largest group whose mean frequencies differ by
-        less than half a turn in that time, of two at least; where a field or a clamped input fixes the frame, those
-        that turned against it by less than a quarter.
+        The largest group, of two at least, whose mean phases moved by the same from the third quarter of the time to
+        the last, to within half a radian; where a field or a clamped input fixes the frame, those that moved by less
+        than that. A run must be long for it: frequencies that differ by less than 1 / time cannot be told apart.
         """
-        span = self.times[-1] - self.times[self._since(LAST)]
-        frequencies = self.frequencies()
-        rows = frequencies.reshape(-1, self.network.size)
+        first, end = self._since(LAST), self.times.size
+        middle = (first + end + 1) // 2
+        moved = self.phases[middle:].mean(axis=0) - self.phases[first:middle].mean(axis=0)
         if not self.network.pinned:
-            return np.asarray(np.abs(frequencies) * span < np.pi / 2)
-        return np.array([_largest_group(row, np.pi / span) for row in rows]).reshape(frequencies.shape)
+            return np.asarray(np.abs(moved) < _SLIP)
+        rows = moved.reshape(-1, self.network.size)
+        return np.array([_largest_group(row, _SLIP) for row in rows]).reshape(moved.shape)
 
     @property
     def locked_frequency(self) -> FloatArray:
@@ -129,6 +132,18 @@ class Trajectory:
         turns = np.sum(wrapped(np.roll(around, -1, axis=-1) - around), axis=-1) / (2 * np.pi)
         return np.asarray(np.rint(turns), dtype=np.int64)
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the run as plain data: order parameters, frequencies and who is locked, and every phase."""
+        return {
+            "frame": self.frame,
+            "times": self.times.tolist(),
+            "order_parameter": self.order_parameter().tolist(),
+            "frequencies": self.frequencies().tolist(),
+            "locked": self.locked.tolist(),
+            "locked_frequency": self.locked_frequency.tolist(),
+            "phases": self.phases.tolist(),
+        }
+
     def plot(self, ax: Axes | None = None, *, kind: str = "phases") -> Axes:
         """Draw the run and return the axes: new ones by pyplot where none are given.
 
@@ -160,7 +175,9 @@ class Trajectory:
         size = self.network.size
         if number.ndim == 0:
             told = "all locked" if number == size else f"{number} of {size} locked" if number else "none locked"
-            where = f" at frequency {float(self.locked_frequency):.4g}" if number else ""
+            # What rounding leaves of zero is not a frequency.
+            common = round(float(self.locked_frequency), 9) + 0.0
+            where = f" at frequency {common:.4g}" if number else ""
             return f"{told}{where}, order parameter {order:.3f} at the end"
         whole = int(np.sum(number == size))
         return f"{whole} of {number.size} locked as a whole, mean order parameter {order:.3f} at the end"
@@ -194,11 +211,11 @@ def _around(network: Network) -> IntArray:
     return np.asarray(order, dtype=np.int64)
 
 
-def _largest_group(frequencies: FloatArray, width: float) -> BoolArray:
-    """Return the mask of the largest group within ``width`` of each other, of two at least, the slowest of equals."""
-    order = np.sort(frequencies)
+def _largest_group(moved: FloatArray, width: float) -> BoolArray:
+    """Return the mask of the largest group within ``width`` of each other, of two at least, the first of equals."""
+    order = np.sort(moved)
     counts = np.searchsorted(order, order + width, side="right") - np.arange(order.size)
     best = int(np.argmax(counts))
     if counts[best] < min(2, order.size):
         return np.zeros(order.size, dtype=bool)
-    return np.asarray((frequencies >= order[best]) & (frequencies <= order[best] + width))
+    return np.asarray((moved >= order[best]) & (moved <= order[best] + width))

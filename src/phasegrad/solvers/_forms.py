@@ -225,7 +225,7 @@ class Form:
             return None
         # Of several, the one that is pushed hardest per node.
         apart = part[self.first] != part[self.second]
-        push = np.zeros(number) + np.bincount(part[self.first[apart]], self.high[apart], number)
+        push = np.bincount(part[self.first[apart]], self.high[apart], number).astype(np.float64)
         push += np.bincount(part[self.second[apart]], self.high[apart], number)
         push += np.bincount(part, self.ground_high + self.lift, number)
         push = np.where(tied, np.inf, push / np.bincount(part))

@@ -353,7 +353,7 @@ def origin_of(networks: Sequence[Network], plan: Plan, *parts: Samples | None) -
     arrays = [array for part in parts if part is not None for array in (part.inputs, part.targets, part.weights)]
     for array in (*([] if graph.layout else [graph.edges]), *arrays):
         # Samples that all networks share are there once, and spread by a stride of zero.
-        digest.update(np.ascontiguousarray(array[0] if array.strides[0] == 0 else array).data)
+        digest.update(np.ascontiguousarray(array[0] if len(array) and array.strides[0] == 0 else array).data)
     return digest.hexdigest()
 
 

@@ -1,0 +1,165 @@
+"""The mean field, judged by the complete graph whose forces it has, and by LAPACK where it is large."""
+
+import numpy as np
+import pytest
+from test_terms import Tilt
+
+import phasegrad as pg
+from phasegrad.dynamics import build_system
+from phasegrad.solvers import Verdict, stability
+from phasegrad.terms import MeanField, check_term
+
+SIZE, COUPLING = 11, 2.0
+OMEGA = np.random.default_rng(0).normal(0, 0.3, SIZE)
+BATCH = np.random.default_rng(1).uniform(-3, 3, (4, SIZE))
+TARGET = [0.3, -0.2]
+
+
+def both(**options):
+    """The same forces twice: through the mean field, and across all edges."""
+    roles = {"omega": OMEGA, "outputs": [3, 4], **options}
+    return pg.mean_field(SIZE, COUPLING, **roles), pg.complete(SIZE, coupling=COUPLING / SIZE, **roles)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"field_strength": 0.3}, {"inputs": [0, 1], "input_mode": "phase"}, {"reference": 5}]
+)
+def test_force_energy_and_laplacian_are_those_of_the_complete_graph(options):
+    mine, theirs = both(**options)
+    inputs = [0.4, -0.1] if mine.inputs else None
+    for formula in (pg.force, pg.energy, pg.laplacian):
+        assert formula(mine, BATCH, inputs) == pytest.approx(formula(theirs, BATCH, inputs), abs=1e-13)
+    states = [pg.find_equilibrium(each, inputs, eigenvalue=True) for each in (mine, theirs)]
+    assert states[0].stable
+    assert states[0].phases == pytest.approx(states[1].phases, abs=1e-12)
+    assert states[0].smallest_eigenvalue == pytest.approx(states[1].smallest_eigenvalue, abs=1e-13)
+    # The network is connected as it is, and a repr says why.
+    assert mine.n_edges == 0
+    assert "mean field" in repr(mine)
+
+
+def test_the_term_agrees_with_itself_beside_edges_that_are_not_reciprocal():
+    network = pg.Network([[0, 1], [1, 2], [0, 3]], 0.5, OMEGA[:4], coupling_reverse=0.2, global_coupling=1.5)
+    check_term(MeanField(), network.graph, {"global_coupling": np.array([[1.5]])})
+    state = pg.find_equilibrium(network)
+    assert state.stable
+    step, along = 1e-6, np.eye(4)[network.free]
+    ahead, behind = (pg.force(network, state.phases + sign * step * along) for sign in (1, -1))
+    slope = -(ahead - behind).T[network.free] / (2 * step)
+    assert pg.laplacian(network, state.phases) == pytest.approx(slope, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    "method", [pg.adjoint, pg.two_phase, pg.centred, pg.holomorphic, pg.finite_difference, pg.autograd]
+)
+def test_every_gradient_works(method):
+    mine, _ = both()
+    state = pg.find_equilibrium(mine)
+    gradient = method(mine, state, pg.PhaseTargets(), TARGET, wrt=("omega", "global_coupling"))
+    step = 1e-5
+    costs = []
+    for sign in (1, -1):
+        moved = pg.find_equilibrium(mine.replace(global_coupling=COUPLING + sign * step))
+        costs.append(float(pg.PhaseTargets().cost(moved.phases[[3, 4]], np.array(TARGET))))
+    assert gradient["global_coupling"].shape == (1,)
+    assert gradient["global_coupling"][0] == pytest.approx((costs[0] - costs[1]) / (2 * step), rel=2e-3)
+    exact = pg.adjoint(mine, state, pg.PhaseTargets(), TARGET)["omega"]
+    assert pg.cosine(gradient["omega"], exact) > 1 - 1e-5
+
+
+def test_a_mean_field_learns():
+    data = pg.datasets.vowels(["a", "i"], seed=0)
+    network = pg.mean_field(7, 6.0, inputs=[0, 1], outputs=[5, 6], reference=2)
+    result = pg.train(network, data, pg.paper_plan(("omega", "global_coupling"), epochs=3, learning_rate=0.02))
+    assert result.history.train_loss[0, -1] < result.history.train_loss[0, 0]
+    assert result.networks[0].global_coupling != network.global_coupling
+
+
+@pytest.fixture(scope="module")
+def network():
+    omega = np.clip(np.random.default_rng(2).normal(0, 0.5, 1500), -1.6, 1.6)
+    return pg.mean_field(1500, 2.0, omega=omega, outputs=[3, 4])
+
+
+@pytest.fixture(scope="module")
+def state(network):
+    return pg.find_equilibrium(network, eigenvalue=True)
+
+
+class TestLarge:
+    """Beyond 300 oscillators the low-rank part is used as it is, beyond 1000 by certificates too."""
+
+    def test_states_balance_and_are_certified_as_by_lapack(self, network, state):
+        assert state.stable
+        assert np.max(np.abs(pg.force(network, state.phases))) < 1e-12
+        values = np.linalg.eigvalsh(pg.laplacian(network, state.phases))
+        assert state.smallest_eigenvalue == pytest.approx(values[0], rel=1e-6)
+        assert state.smallest_eigenvalue - state.eigenvalue_error <= values[0] * (1 + 1e-9)
+
+    def test_states_that_are_not_stable_are_refuted(self, network, state):
+        system, _ = build_system(network, None)
+        turned = state.phases.copy()
+        turned[7] += np.pi
+        found = stability(system, np.stack([state.phases, turned, np.zeros(1500)])[1:2], explain=True)
+        assert found.verdict.tolist() == [Verdict.UNSTABLE]
+        # All around the circle: the Laplacian is minus a matrix of rank two, and zero beside it.
+        around = 2 * np.pi * np.arange(1500) / 1500
+        assert stability(system, around[None], explain=True).verdict.tolist() == [Verdict.UNSTABLE]
+
+    def test_random_starts_and_gradients_agree_with_dense_algebra(self, network, state):
+        again = pg.find_equilibrium(network, start="random", seed=3)
+        apart = again.phases - state.phases
+        assert np.max(np.abs(np.exp(1j * apart) - 1)) < 1e-9
+        wrt = ("omega", "global_coupling")
+        sparse = pg.adjoint(network, state, pg.PhaseTargets(), TARGET, wrt=wrt)
+        inverse = np.linalg.inv(pg.laplacian(network, state.phases))
+        slope = np.zeros(1500)
+        slope[[3, 4]] = -pg.PhaseTargets().force(state.phases[[3, 4]], np.array(TARGET))
+        response = np.zeros(1500)
+        response[network.free] = inverse @ slope[network.free]
+        assert sparse["omega"][1:] == pytest.approx(response[1:], abs=1e-9)
+        pull = pg.force(network, state.phases) - (network.omega - network.omega.mean())
+        assert sparse["global_coupling"][0] == pytest.approx(response @ pull / 2.0, abs=1e-9)
+        nudged = pg.centred(network, state, pg.PhaseTargets(), TARGET, wrt=wrt)
+        assert pg.cosine(nudged["omega"], sparse["omega"]) > 1 - 1e-6
+
+    def test_nobody_can_lock_against_all_others(self, network):
+        found = pg.find_equilibrium(network.replace(global_coupling=0.8))
+        assert not found.converged
+
+
+class TestValues:
+    def test_networkx_and_files_keep_the_strength(self, tmp_path):
+        network = pg.Network([[0, 1], [1, 2]], 1.0, np.zeros(3), outputs=[2], global_coupling=0.7)
+        assert pg.from_networkx(pg.to_networkx(network)) == network
+        model = pg.Model(network, pg.NearestTarget(), ["one"], [])
+        pg.save_model(tmp_path / "model.npz", model)
+        assert pg.load_model(tmp_path / "model.npz").network == network
+
+    @pytest.mark.parametrize(
+        ("make", "words"),
+        [
+            (lambda: pg.mean_field(4, 0.0), "'global_coupling' parameter of Network must be positive. Got 0"),
+            (lambda: pg.mean_field(4, -1.0), "say signed=True"),
+            (lambda: pg.mean_field(4, [1.0, 2.0]), "'global_coupling' parameter of Network must have shape"),
+            (lambda: pg.mean_field(4, 0.0, signed=True), "The graph is disconnected"),
+            (lambda: pg.laplacian(pg.mean_field(4), np.zeros(4), compressed=True), "has no zeros to leave out"),
+            (lambda: pg.critical_scale(pg.mean_field(4)), "follows angles across edges, and a mean field has none"),
+        ],
+    )
+    def test_wrong_values_are_told_in_words(self, make, words):
+        with pytest.raises(ValueError, match=words):
+            make()
+
+    def test_oscillators_may_repel_each_other(self):
+        network = pg.mean_field(5, -1.0, signed=True)
+        run = pg.simulate(network, [0.0, 80.0], start="random", seed=2)
+        assert run.order_parameter()[-1] < 1e-6
+
+    def test_a_low_rank_that_is_not_two_factors_is_told(self):
+        class Odd(Tilt):
+            def stiffness(self, graph, values, phases):
+                return pg.Stiffness(outer=(np.zeros((1, 2, 1)),))
+
+        with pytest.raises(ValueError, match="as 'outer', must return two arrays"):
+            pg.Network([[0, 1], [1, 2]], 1.0, np.zeros(3), terms=[Odd()], tilt=0.1)

@@ -1,0 +1,506 @@
+"""The dynamics in time, judged by SciPy, closed forms, equilibria and the statistics of noise."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from random_networks import KINDS, inputs_for, make_network
+from scipy.integrate import solve_ivp
+from test_terms import Tilt
+
+import phasegrad as pg
+from phasegrad.simulation._motion import Drive, Motion
+from phasegrad.simulation._steps import CompiledSteps, FixedSteps
+
+TIMES = np.linspace(0.0, 100.0, 51)
+INPUTS = [0.5, -0.5]
+
+
+@pytest.fixture(scope="module")
+def network():
+    return pg.layered(2, 5, 2, seed=0)
+
+
+@pytest.fixture(scope="module")
+def begun():
+    return np.random.default_rng(1).uniform(-3, 3, 9)
+
+
+@pytest.fixture(scope="module")
+def by_scipy(network, begun):
+    def rate(_time, phases):
+        return pg.force(network, phases, INPUTS)
+
+    return solve_ivp(rate, (0, 100), begun, method="DOP853", rtol=1e-10, atol=1e-10, t_eval=TIMES).y.T
+
+
+class TestSteps:
+    def test_adaptive_steps_are_those_of_scipy(self, network, begun, by_scipy):
+        run = pg.simulate(network, TIMES, start=begun, inputs=INPUTS, tolerance=1e-10)
+        assert np.max(np.abs(run.phases - by_scipy)) < 1e-9
+
+    def test_steps_of_one_length_keep_the_tolerance_that_they_follow_from(self, network, begun, by_scipy):
+        # SciPy's own error at 1e-10 is some 1e-8 here.
+        run = pg.simulate(network, TIMES, start=begun, inputs=INPUTS, method="rk4")
+        assert np.max(np.abs(run.phases - by_scipy)) < 1e-7
+
+    @pytest.mark.parametrize(("method", "order"), [("rk4", 4), ("heun", 2)])
+    def test_methods_have_the_order_they_are_named_for(self, network, begun, method, order):
+        exact = pg.simulate(network, [0, 1], start=begun, inputs=INPUTS, tolerance=1e-13).phases[-1]
+        errors = [
+            np.max(
+                np.abs(
+                    pg.simulate(network, [0, 1], start=begun, inputs=INPUTS, method=method, step=h).phases[-1] - exact
+                )
+            )
+            for h in (1 / 80, 1 / 160)
+        ]
+        assert np.log2(errors[0] / errors[1]) == pytest.approx(order, abs=0.3)
+
+    @pytest.mark.parametrize("inertia", [None, 0.7])
+    @pytest.mark.parametrize("noise", [0.0, 0.1])
+    def test_compiled_steps_are_those_of_numpy(self, noise, inertia):
+        network = pg.signed_layers(3, 4, 2, input_scale=0.7).replace(global_coupling=0.8)
+        options = {"inputs": [0.2, -0.4, 0.9], "noise": noise, "inertia": inertia, "damping": 0.8, "step": 0.01}
+        method = "heun" if noise else "rk4"
+        start = np.random.default_rng(0).uniform(-2, 2, (3, 9))
+        compiled = pg.simulate(network, [0, 0.5, 2], start=start, method=method, **options)
+        changing = {**options, "inputs": lambda _time: [0.2, -0.4, 0.9]}  # functions of time are not compiled
+        plain = pg.simulate(network, [0, 0.5, 2], start=start, method=method, **changing)
+        assert np.max(np.abs(compiled.phases - plain.phases)) < 1e-12
+        assert np.max(np.abs(compiled.velocities - plain.velocities)) < 1e-11
+
+    def test_sines_are_compiled_and_nothing_else(self, network):
+        def kind(given):
+            drive = Drive(given, None, None)
+            return type(FixedSteps.of(Motion.of(drive, 0.0, (), np.ones(given.size), None), 0.1, "rk4", None, 0))
+
+        assert kind(network) is CompiledSteps
+        assert kind(pg.mean_field(5)) is CompiledSteps
+        assert kind(pg.ring(5, interaction=pg.OddSeries((1.0, 0.2)))) is FixedSteps
+
+    def test_compiled_sines_are_exact_wherever_a_phase_is(self):
+        far = np.concatenate([np.linspace(-20, 20, 4001), np.random.default_rng(0).uniform(-1e5, 1e5, 4000)])
+        network = pg.Network([], 1.0, np.zeros(far.size), field_strength=1.0)
+        step = 1e-9
+        run = pg.simulate(network, [0.0, step], start=far, method="rk4", step=step)
+        # theta' = -sin theta, but for the rounding of phases of this size
+        assert np.max(np.abs(run.phases[1] - far + step * np.sin(far))[:4001]) < 1e-14
+        slow = pg.simulate(network, [0.0, 1.0], start=far, method="rk4", step=0.05).phases[-1]
+        assert np.max(np.abs(np.tan(slow / 2) - np.tan(far / 2) / np.e) / (1 + np.tan(far / 2) ** 2)) < 1e-6
+
+
+class TestMotion:
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_a_run_begins_with_the_force_and_rests_where_an_equilibrium_is(self, kind):
+        network = make_network(6, 2, kind=kind)
+        inputs = inputs_for(network, (), 3)
+        state = pg.find_equilibrium(network, inputs)
+        assert state.stable
+        at = pg.simulate(network, [0.0, 3.0], start=state, inputs=inputs)
+        apart = at.phases - at.phases[:, :1] if network.pinned else at.phases
+        still = state.phases - state.phases[:1] if network.pinned else state.phases
+        assert np.max(np.abs(apart - still)) < 1e-8
+        away = np.random.default_rng(0).uniform(-1, 1, 6)
+        if network.clamps_inputs:
+            away[network.held] = state.phases[network.held]
+        run = pg.simulate(network, [0.0], start=away, inputs=inputs)
+        moving = np.setdiff1d(np.arange(6), network.held if network.clamps_inputs else [])
+        force = pg.force(network, away, inputs)
+        turned = run.velocities[0] - force
+        assert np.ptp(turned[moving]) < 1e-12  # without reciprocity `force` counts from the reference
+        assert network.reciprocal is False or np.max(np.abs(turned[moving])) < 1e-12
+
+    def test_terms_of_ones_own_move_too(self):
+        network = pg.Network([[0, 1], [1, 2]], 2.0, [0.1, 0.0, -0.1], terms=[Tilt()], tilt=0.3)
+        state = pg.find_equilibrium(network)
+        run = pg.simulate(network, [0.0, 60.0])
+        assert run.phases[-1] - run.phases[-1, 0] == pytest.approx(state.phases, abs=1e-8)
+
+    def test_the_laboratory_turns_with_the_mean_frequency_and_with_nothing_where_the_frame_is_fixed(self, network):
+        moved = network.replace(omega=network.omega + 3.0)
+        runs = [pg.simulate(moved, [0.0, 2.0, 5.0], frame=frame) for frame in ("rotating", "laboratory")]
+        turned = runs[1].phases - runs[0].phases
+        assert turned == pytest.approx(np.outer([0.0, 2.0, 5.0], np.full(9, moved.omega.mean())), abs=1e-9)
+        assert runs[1].velocities - runs[0].velocities == pytest.approx(np.full((3, 9), moved.omega.mean()), abs=1e-9)
+        # A constant added to all frequencies moves nothing in the rotating frame.
+        assert runs[0].phases == pytest.approx(pg.simulate(network, [0.0, 2.0, 5.0]).phases, abs=1e-7)
+        field = pg.ring(4, omega=[0.3, 0.2, 0.1, 0.4], field_strength=1.0)
+        first, second = (pg.simulate(field, [0.0, 9.0], frame=frame).phases for frame in ("rotating", "laboratory"))
+        assert np.array_equal(first, second)
+
+    def test_inertia_and_damping_by_node_obey_the_swing_equation(self, begun, network):
+        inertia, damping = np.linspace(0.5, 2, 9), np.linspace(0.3, 1.2, 9)
+        moments = np.linspace(0.0, 10.0, 21)
+        turning = network.replace(omega=network.omega + 0.7)
+
+        def rate(_time, state):
+            lab = pg.force(turning, state[:9]) + turning.omega.mean()
+            return np.concatenate([state[9:], (lab - damping * state[9:]) / inertia])
+
+        common = turning.omega.sum() / damping.sum()  # at rest in the rotating frame
+        first = np.concatenate([begun, np.full(9, common)])
+        exact = solve_ivp(rate, (0, 10), first, method="DOP853", rtol=1e-11, atol=1e-11, t_eval=moments).y.T
+        options = {"start": begun, "inertia": inertia, "damping": damping, "frame": "laboratory"}
+        for method in ("adaptive", "rk4"):
+            run = pg.simulate(turning, moments, method=method, tolerance=1e-10, **options)
+            assert run.phases == pytest.approx(exact[:, :9], abs=1e-7)
+            assert run.velocities == pytest.approx(exact[:, 9:], abs=1e-7)
+
+    def test_a_pendulum_without_damping_keeps_its_energy(self):
+        pair = pg.Network([[0, 1]], 1.0, [0.0, 0.0])
+        run = pg.simulate(pair, np.linspace(0, 30, 61), start=[0.0, 2.0], inertia=1.0, damping=0.0, tolerance=1e-11)
+        energy = 0.5 * np.sum(run.velocities**2, axis=1) + pg.energy(pair, run.phases)
+        assert np.ptp(energy) < 1e-8
+
+    def test_a_nudge_leads_where_the_nudged_equilibrium_is(self, network):
+        nudge = pg.Nudge(pg.PhaseTargets(), [0.3, -0.2], 0.2)
+        state = pg.find_equilibrium(network, INPUTS, nudge=nudge)
+        free = pg.find_equilibrium(network, INPUTS)
+        for given in (nudge, lambda time: nudge if time > 1 else None):
+            run = pg.simulate(network, [0.0, 60.0], start=free, inputs=INPUTS, nudge=given)
+            assert run.phases[-1] - run.phases[-1, 0] == pytest.approx(state.phases, abs=1e-8)
+        # What `force` says of a nudge is that of the equations, which the equilibrium balances.
+        assert np.max(np.abs(pg.force(network, state.phases, INPUTS, nudge=nudge)[network.free])) < 1e-12
+
+    def test_inputs_that_change_are_followed(self):
+        # One oscillator at a clamped one that turns: theta' = sin(t - theta), from rest.
+        network = pg.Network([[0, 1]], 1.0, [0.0, 0.0], inputs=[0], input_mode="phase", input_scale=1.0)
+        moments = np.linspace(0, 8, 17)
+        run = pg.simulate(network, moments, inputs=lambda time: [time], tolerance=1e-11)
+        exact = solve_ivp(lambda t, y: np.sin(t - y), (0, 8), [0.0], rtol=1e-11, atol=1e-11, t_eval=moments).y[0]
+        assert run.phases[:, 1] == pytest.approx(exact, abs=1e-8)
+        assert run.phases[:, 0] == pytest.approx(moments)
+        # Frequencies that change: two free oscillators, d(theta_0 - theta_1) / dt = sin t - 2 sin(difference)
+        pair = pg.Network([[0, 1]], 1.0, [0.0, 0.0], inputs=[0], input_scale=1.0)
+        run = pg.simulate(pair, moments, inputs=lambda time: [np.sin(time)], tolerance=1e-11)
+        exact = solve_ivp(
+            lambda t, y: [np.sin(t) + np.sin(y[1] - y[0]), np.sin(y[0] - y[1])], (0, 8), [0.0, 0.0], rtol=1e-11,
+            atol=1e-11, t_eval=moments,
+        ).y.T  # fmt: skip
+        assert run.phases == pytest.approx(exact, abs=1e-8)
+
+    def test_a_batch_is_its_samples(self, network):
+        starts = np.random.default_rng(0).uniform(-3, 3, (2, 3, 9))
+        for options in ({}, {"method": "rk4"}, {"noise": 0.1}):
+            whole = pg.simulate(network, [0.0, 1.0, 3.0], start=starts, inputs=INPUTS, **options)
+            assert whole.phases.shape == (3, 2, 3, 9)
+            rows = pg.simulate(network, [0.0, 1.0, 3.0], start=starts.reshape(6, 9), inputs=INPUTS, **options)
+            assert np.array_equal(whole.phases.reshape(3, 6, 9), rows.phases)
+            first = pg.simulate(network, [0.0, 1.0, 3.0], start=starts[0, 0], inputs=INPUTS, **options)
+            assert np.array_equal(first.phases, whole.phases[:, 0, 0])
+
+    def test_going_on_is_the_same_as_not_stopping(self, network, begun):
+        options = {"inputs": INPUTS, "inertia": 1.0, "tolerance": 1e-11}
+        whole = pg.simulate(network, [0.0, 2.0, 5.0], start=begun, **options)
+        part = pg.simulate(network, [0.0, 2.0], start=begun, **options)
+        rest = pg.simulate(network, [2.0, 5.0], start=part, **options)
+        assert rest.phases[-1] == pytest.approx(whole.phases[-1], abs=1e-9)
+
+    def test_relabelling_changes_nothing(self):
+        rng = np.random.default_rng(0)
+        omega, start, order = rng.normal(0, 0.5, 6), rng.uniform(-3, 3, 6), rng.permutation(6)
+        pairs = np.array([[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [0, 3]])
+        place = np.argsort(order)
+        mine = pg.simulate(pg.Network(pairs, 1.0, omega), [0.0, 4.0], start=start)
+        theirs = pg.simulate(pg.Network(place[pairs], 1.0, omega[order], reference=3), [0.0, 4.0], start=start[order])
+        assert theirs.phases == pytest.approx(mine.phases[:, order], abs=1e-8)
+
+
+class TestNoise:
+    """Standard errors of a variance of n normal numbers are sqrt(2 / n) of it."""
+
+    RUNS = 4000
+
+    def off(self, values, theory):
+        return (np.var(values) / theory - 1) / np.sqrt(2 / self.RUNS)
+
+    def test_phases_diffuse_as_they_should(self):
+        noise, network = np.array([0.02, 0.1, 0.0]), pg.Network([[0, 1], [1, 2]], 1e-12, np.zeros(3))
+        run = pg.simulate(network, [0.0, 4.0], start=np.zeros((self.RUNS, 3)), noise=noise, damping=2.0, step=0.5)
+        for k in range(2):
+            assert abs(self.off(run.phases[-1, :, k], 2 * noise[k] * 4.0 / 2.0**2)) < 3
+        assert np.all(run.phases[-1, :, 2] == pytest.approx(0.0, abs=1e-10))
+        # The noise does not turn anybody: the mean frequency is what it was.
+        assert abs(run.phases[-1, :, 1].mean()) < 4 * np.sqrt(2 * 0.1 * 4 / 4 / self.RUNS)
+
+    def test_a_locked_state_varies_as_an_ornstein_uhlenbeck_process(self, network):
+        noise, state = 1e-4, pg.find_equilibrium(network, INPUTS)
+        start = np.tile(state.phases, (self.RUNS, 1))
+        run = pg.simulate(network, [0.0, 4.0], start=start, inputs=INPUTS, noise=noise, step=0.02)
+        inverse = np.linalg.inv(pg.laplacian(network, state.phases, INPUTS))
+        angles = run.phases[-1] - run.phases[-1][:, [0]]
+        for k, node in enumerate(network.free):
+            assert abs(self.off(angles[:, node], noise * inverse[k, k])) < 3.5
+
+    def test_inertia_has_the_temperature_of_the_noise(self):
+        # Equipartition: m <v^2> = D / d
+        network = pg.Network([[0, 1]], 1.0, [0.0, 0.0])
+        start = np.zeros((self.RUNS, 2))
+        run = pg.simulate(network, [0.0, 12.0], start=start, noise=0.01, inertia=0.5, damping=0.8, step=0.04)
+        assert abs(self.off(run.velocities[-1, :, 0], 0.01 / 0.8 / 0.5)) < 3
+
+    def test_seeds_are_runs(self, network):
+        first, again, other = (
+            pg.simulate(network, [0.0, 0.2], start=np.zeros((2, 9)), noise=0.1, seed=seed) for seed in (0, 0, 1)
+        )
+        assert np.array_equal(first.phases, again.phases)
+        assert not np.any(first.phases[-1] == other.phases[-1])
+        assert not np.any(first.phases[-1, 0] == first.phases[-1, 1])
+
+
+class TestTrajectory:
+    def test_partially_locked_states_are_told(self):
+        network = pg.Network([[0, 1], [1, 2], [2, 3]], 1.0, [0.0, 0.2, 0.1, 4.0])
+        assert pg.find_equilibrium(network).status == pg.Status.CANNOT_LOCK
+        run = pg.simulate(network, np.linspace(0, 100, 101), frame="laboratory", method="rk4")
+        assert run.locked.tolist() == [True, True, True, False]
+        assert "3 of 4 locked" in repr(run)
+        assert run.time_to_lock() == np.inf
+        # Two oscillators: the drifting one turns at sqrt(w^2 - 4 K^2) relative to the other.
+        pair = pg.simulate(pg.Network([[0, 1]], 1.0, [0.0, 3.0]), np.linspace(0, 100, 101), method="rk4")
+        assert np.diff(pair.frequencies(1.0))[0] == pytest.approx(np.sqrt(5), abs=2 * np.pi / 100)
+        assert not pair.locked.any()
+        assert np.isnan(pair.locked_frequency)
+        assert "none locked" in repr(pair)
+
+    def test_order_parameters_are_lengths_of_mean_phasors(self):
+        phases = np.random.default_rng(0).uniform(-3, 3, (2, 5))
+        run = pg.simulate(pg.Network([[0, 1], [0, 2], [1, 3], [3, 4]], 1.0, np.zeros(5)), [0.0], start=phases)
+        assert run.order_parameter()[0] == pytest.approx(np.abs(np.exp(1j * phases).mean(axis=1)))
+        assert run.order_parameter([1, 4])[0] == pytest.approx(np.abs(np.exp(1j * phases[:, [1, 4]]).mean(axis=1)))
+        local = run.local_order()[0]
+        assert local[:, 0] == pytest.approx(np.abs(np.exp(1j * phases[:, [1, 2]]).mean(axis=1)))
+        assert local[:, 2] == pytest.approx(1.0)
+        everyone = pg.simulate(pg.mean_field(5), [0.0], start=phases)
+        assert everyone.local_order()[0] == pytest.approx(np.repeat(everyone.order_parameter()[0][:, None], 5, axis=1))
+
+    def test_winding_is_counted_around_rings_and_cycles(self):
+        turns = 2 * np.pi * np.arange(9) / 9
+        run = pg.simulate(pg.ring(9), [0.0, 5.0], start=[turns, 2 * turns, 0 * turns])
+        assert np.abs(run.winding()).tolist() == [[1, 2, 0], [1, 2, 0]]
+        assert np.array_equal(run.winding(range(9)), run.winding(range(8, -1, -1)) * -1)
+        with pytest.raises(ValueError, match="not a ring: give the nodes of a 'cycle'"):
+            pg.simulate(pg.complete(5), [0.0]).winding()
+        with pytest.raises(ValueError, match="three nodes at least"):
+            run.winding([0, 1])
+
+    def test_times_of_locking_are_when_velocities_agree(self, network, begun):
+        run = pg.simulate(network, np.linspace(0, 20, 201), start=begun, inputs=INPUTS)
+        since = run.time_to_lock(1e-2)
+        apart = np.max(np.abs(run.velocities), axis=1)
+        assert np.all(apart[run.times >= since] <= 1e-2)
+        assert apart[run.times < since][-1] > 1e-2
+        assert run.locked.all()
+        assert pg.simulate(network, [0.0, 1.0], start=pg.find_equilibrium(network)).time_to_lock() == 0
+
+    def test_a_trajectory_is_frozen_and_draws_itself(self, network):
+        run = pg.simulate(network, np.linspace(0, 9, 10), start="random", inputs=np.zeros((3, 2)), seed=1)
+        assert "3 samples of 9 oscillators, 10 times from 0 to 9, rotating frame" in repr(run)
+        with pytest.raises(ValueError, match="read-only"):
+            run.phases[0, 0, 0] = 1.0
+        from matplotlib.figure import Figure
+
+        for kind, lines in (("phases", 9), ("order", 5), ("frequencies", 9)):
+            axes = run.plot(Figure().subplots(), kind=kind)
+            assert len(axes.lines) == lines
+        with pytest.raises(ValueError, match="'kind' parameter of Trajectory"):
+            run.plot(kind="circle")
+
+
+class Runaway(pg.Term):
+    """A force that grows faster than any phase: theta' = theta^3."""
+
+    every = pg.Parameter("growth")
+    symmetric = False
+
+    def force(self, graph, values, phases):
+        return values["growth"] * phases**3
+
+    def energy(self, graph, values, phases):
+        raise NotImplementedError
+
+    def stiffness(self, graph, values, phases):
+        return pg.Stiffness(diagonal=-3 * values["growth"] * phases**2)
+
+    def stiffest(self, graph, values):
+        return pg.Stiffness(diagonal=np.abs(values["growth"]))
+
+    def capacity(self, graph, values):
+        return np.abs(values["growth"])
+
+    def energy_slopes(self, graph, values, phases):
+        raise NotImplementedError
+
+    def force_slopes(self, graph, values, phases, response):
+        return {"growth": response * phases**3}
+
+
+class TestBadInput:
+    @pytest.mark.parametrize("method", ["adaptive", "rk4"])
+    def test_what_blows_up_says_when_and_which_oscillator(self, method):
+        network = pg.Network([[0, 1], [1, 2]], 1e-3, np.zeros(3), terms=[Runaway()], growth=[0.0, 1.0, 0.0])
+        # theta' = theta^3 from 2 is infinite at t = 1/8.
+        options = {"step": 1e-4} if method == "rk4" else {}
+        with pytest.raises(ValueError, match=r"at time 0\.12\d*, (first that of|where) oscillator 1"):
+            pg.simulate(network, [0.0, 1.0], start=[0.0, 2.0, 0.0], method=method, **options)
+
+    def test_a_step_too_long_for_an_inertia_is_warned_of_and_found_out(self):
+        with (
+            pytest.warns(UserWarning, match="Steps of 0.1 are longer than 'rk4' can be trusted with here"),
+            pytest.raises(
+                ValueError, match=r"no longer finite at time [\d.]+, first that of oscillator \d in sample 0"
+            ),
+        ):
+            pg.simulate(pg.ring(4, omega=[0.1, 0, 0, 0]), [0.0, 1e3], inertia=1e-3, method="rk4", step=0.1)
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            ({"times": [0, 1, 1]}, "'times' parameter of simulate must increase from one to the next. Got 1 after 1"),
+            ({"times": [0, 2, 1]}, "Got 1 after 2"),
+            ({"times": [[0, 1]]}, "'times' parameter of simulate must be a list of times. Got shape (1, 2)"),
+            ({"times": [0, np.nan]}, "'times' parameter of simulate must be finite"),
+            ({"frame": "still"}, "'frame' parameter of simulate must be one of 'rotating', 'laboratory'"),
+            ({"method": "euler"}, "'method' parameter of simulate must be one of 'auto'"),
+            ({"noise": 0.1, "method": "adaptive"}, "Noise needs method='heun'"),
+            ({"noise": -1.0}, "'noise' parameter of simulate must not be negative. Got -1 at [0]"),
+            ({"inertia": [1, 0, 1, 1]}, "must be positive for every oscillator. Oscillator 1 has none"),
+            ({"inertia": [1, 1]}, "'inertia' parameter of simulate must have shape (4,), or be one number. Got"),
+            ({"damping": 0.0}, "Oscillator 0 has no damping and no inertia"),
+            ({"start": [0.0, 1.0]}, "'start' parameter of simulate must have a last axis of length 4"),
+            ({"start": "warm"}, "'start' parameter of simulate must be one of 'zero', 'random'"),
+            ({"step": 0.1, "method": "adaptive"}, "'step' parameter of simulate is for 'rk4' and 'heun'"),
+            ({"step": -1.0}, "'step' parameter of simulate must be a float greater than 0"),
+            ({"tolerance": 0.0}, "'tolerance' parameter of simulate must be a float greater than 0"),
+            ({"inputs": lambda time: [0.1, 0.2]}, "What acts from outside at time 0 makes no sense"),
+            ({"inputs": lambda time: [[0.1]] * (1 + (time > 0.5))}, "must return one shape at all times"),
+            ({"inputs": [[0.1]] * 3, "start": np.zeros((2, 4))}, "of batch shape (3,) and a start of batch shape (2,)"),
+            ({"nudge": pg.Nudge(pg.PhaseTargets(), [0.1], 1j)}, "must have a real strength. Got 1j"),
+        ],
+    )  # fmt: skip
+    def test_wrong_input_is_told_in_words(self, options, words):
+        network = pg.ring(4, inputs=[1], outputs=[3])
+        times = options.pop("times", [0.0, 1.0])
+        with pytest.raises(ValueError, match=re.escape(words)) as caught:
+            pg.simulate(network, times, **options)
+        assert str(caught.value).count(". ") <= 3
+
+    def test_a_network_is_asked_for(self):
+        with pytest.raises(TypeError, match="Expected a Network"):
+            pg.simulate(3, [0.0, 1.0])
+
+    def test_progress_is_every_time(self, network):
+        seen = []
+        pg.simulate(network, [0.0, 0.5, 1.0], progress=seen.append)
+        assert seen == [0.0, 0.5, 1.0]
+
+
+class TestTransition:
+    """Finite numbers of oscillators at quantiles differ from infinitely many by some 1 / N."""
+
+    @pytest.mark.parametrize("name", ["lorentzian", "gaussian", "uniform"])
+    def test_order_parameters_are_those_of_theory(self, name):
+        critical = {"lorentzian": 1.0, "gaussian": 0.5 * np.sqrt(8 / np.pi), "uniform": 2 / np.pi}[name]
+        found = pg.transition(name, critical * np.array([0.6, 1.5, 2.5]), size=3000)
+        assert found.critical == pytest.approx(critical)
+        assert found.theory[0] == 0
+        assert found.error < 0.02
+        # The theory itself: r = mean of sqrt(1 - (w / K r)^2) over frequencies that are locked
+        for coupling, order in zip(found.couplings[1:], found.theory[1:], strict=True):
+            chances = (np.arange(400_000) + 0.5) / 400_000
+            from phasegrad.simulation._transition import _quantiles
+
+            share = np.clip(1 - (_quantiles(name, chances, 0.5, 0.0) / (coupling * order)) ** 2, 0, None)
+            assert np.mean(np.sqrt(share)) == pytest.approx(order, abs=1e-4)
+
+    def test_frequencies_of_ones_own_have_no_theory(self):
+        omega = np.random.default_rng(0).normal(0, 0.5, 200)
+        found = pg.transition(omega, [2.0, 4.0], sweep="up")
+        assert (found.theory, found.down, found.hysteresis, found.critical) == (None, None, None, None)
+        state = pg.find_equilibrium(pg.mean_field(200, 4.0, omega=omega))
+        assert found.order[1] == pytest.approx(np.abs(np.exp(1j * state.phases).mean()), abs=1e-3)
+        assert "given frequencies" in str(found)
+
+    @pytest.mark.slow
+    def test_two_peaks_remember_where_they_come_from(self):
+        found = pg.transition("bimodal", [1.7, 1.85, 2.2], size=20_000, centre=0.49, sweep="both")
+        assert found.hysteresis[1] > 0.3
+        assert abs(found.hysteresis[[0, 2]]).max() < 0.05
+        assert found.error < 0.05
+
+    @pytest.mark.slow
+    def test_a_hundred_thousand_oscillators_follow_theory_closely(self):
+        assert pg.transition("lorentzian", [1.1, 1.5, 2.0, 3.0]).error < 0.005
+
+    @pytest.mark.parametrize(
+        ("arguments", "options", "words"),
+        [
+            (("cauchy",), {}, "'frequencies' parameter of transition must be one of 'lorentzian'"),
+            (("lorentzian", [2.0, 1.0]), {}, "must be positive numbers that increase"),
+            (("lorentzian",), {"centre": 1.0}, "'centre' of transition is for 'bimodal' frequencies"),
+            (("bimodal",), {}, "'centre' of transition is for 'bimodal' frequencies, and above 0"),
+            (([0.1, 0.2],), {}, "have no critical coupling to go by: give 'couplings'"),
+            (("lorentzian",), {"sweep": "sideways"}, "'sweep' parameter of transition must be one of"),
+            (("lorentzian",), {"draw": "lots"}, "'draw' parameter of transition must be one of"),
+        ],
+    )
+    def test_wrong_input_is_told_in_words(self, arguments, options, words):
+        with pytest.raises(ValueError, match=words):
+            pg.transition(*arguments, **options)
+
+    def test_a_transition_draws_itself(self):
+        from matplotlib.figure import Figure
+
+        found = pg.transition("lorentzian", [2.0, 4.0], size=100, draw="random", sweep="both")
+        axes = found.plot(Figure().subplots())
+        assert len(axes.lines) == 5  # two ways, each with theory, and the critical coupling
+        assert np.array_equal(axes.lines[1].get_ydata(), found.down)
+
+
+class TestCommand:
+    def test_a_run_is_shown_drawn_and_written(self, tmp_path, monkeypatch):
+        from typer.testing import CliRunner
+
+        from phasegrad.cli import app
+
+        monkeypatch.chdir(tmp_path)
+        words = ["simulate", "ring", "--size", "12", "--spread", "0.1", "--time", "40", "--times", "41"]
+        result = CliRunner().invoke(app, [*words, "--plot", "run.svg", "--json", "run.json"])
+        assert result.exit_code == 0
+        assert "order parameter" in result.output
+        data = json.loads((tmp_path / "run.json").read_text())
+        assert len(data["phases"]) == 41
+        assert data["locked"] == [True] * 12
+        assert "12 of 12 locked" in (tmp_path / "run.svg").read_text()
+        loose = CliRunner().invoke(app, ["simulate", "ring", "--spread", "9", "--time", "40"])
+        assert loose.exit_code == 1
+        for wrong, said in ((["rong"], "no network or model file"), (["layered", "--spread", "1"], "no effect")):
+            failed = CliRunner().invoke(app, ["simulate", *wrong])
+            assert said in str(failed.exception)
+
+
+class TestStudy:
+    def test_the_page_shows_what_the_file_holds_and_every_check_is_kept(self):
+        from pathlib import Path
+
+        from phasegrad._files import read_json
+        from phasegrad.studies import ON_REQUEST, Verdict
+        from phasegrad.studies.pages import filled
+        from phasegrad.studies.transition import STUDY
+
+        docs = Path(__file__).parent.parent / "docs"
+        results = read_json(docs / "results" / "transition.json")
+        assert STUDY in ON_REQUEST
+        page = (docs / "dynamics.md").read_text(encoding="utf-8")
+        assert filled(page, STUDY.tables(results)) == page
+        judged = [check.judge(results) for check in STUDY.checks]
+        assert [each.verdict for each in judged] == [Verdict.REPRODUCED] * len(STUDY.checks)
+
+    def test_pieces_are_what_they_say(self):
+        from phasegrad.studies.transition.claims import diffusion, locked_variance, synchrony
+
+        assert synchrony("lorentzian", [2.0], 500, "down", 0.0)["theory"] == [pytest.approx(np.sqrt(0.5))]
+        assert abs(diffusion(0.05, 2.0, 500)["errors"]) < 4
+        assert abs(locked_variance(1e-4, 3.0, 500)["errors"]) < 4
