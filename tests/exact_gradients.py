@@ -48,21 +48,31 @@ class Exact:
         self.fields += [(series, *names) for names, series in OWN_SERIES.items() if names[0] in self.values]
         self.found = self._settle()
 
-    def _strengths(self):
+    def _pulls(self):
+        """Yield each pull of one end of an edge: where, how strong, its value and the slopes of that.
+
+        The slopes are by the phase of the node, by that of the other end, by the lag and by the anisotropy.
+        """
+        theta, none = self.theta, [mp.mpf(0)] * self.network.n_edges
         there = self.values["coupling"]
-        return zip(self.network.edges.tolist(), there, self.values.get("coupling_reverse", there), strict=True)
+        back = self.values.get("coupling_reverse", there)
+        lags, shares = (self.values.get(name, none) for name in ("lag", "anisotropy"))
+        for k, (i, j) in enumerate(self.network.edges.tolist()):
+            for node, other, strength in ((i, j, there[k]), (j, i, back[k])):
+                across, along = theta[other] - theta[node] - lags[k], theta[node] + theta[other]
+                steep, bent = _slope(self.series, across), shares[k] * _slope(self.series, along)
+                held = _value(self.series, along)
+                value = _value(self.series, across) + shares[k] * held
+                yield k, node, other, strength, value, (bent - steep, bent + steep, -steep, held)
 
     def _balance(self):
         """Return the force on every oscillator and its Jacobian by all phases."""
         n, theta = self.network.size, self.theta
         force, jacobian = list(self.values["omega"]), mp.zeros(n, n)
-        for (i, j), there, back in self._strengths():
-            pull, slope = _value(self.series, theta[j] - theta[i]), _slope(self.series, theta[j] - theta[i])
-            force[i] += there * pull
-            force[j] -= back * pull
-            for node, other, strength in ((i, j, there), (j, i, back)):
-                jacobian[node, other] += strength * slope
-                jacobian[node, node] -= strength * slope
+        for _, node, other, strength, value, slopes in self._pulls():
+            force[node] += strength * value
+            jacobian[node, node] += strength * slopes[0]
+            jacobian[node, other] += strength * slopes[1]
         for series, strength, phase in self.fields:
             for i, (h, psi) in enumerate(zip(self.values[strength], self.values[phase], strict=True)):
                 force[i] += h * _value(series, psi - theta[i])
@@ -100,14 +110,7 @@ class Exact:
         response = [mp.mpf(0)] * n
         for i, value in zip(free, answer, strict=True):
             response[i] = value
-        found = {"omega": list(response), "coupling": [], "coupling_reverse": []}
-        for (i, j), _, _ in self._strengths():
-            pull = _value(self.series, theta[j] - theta[i])
-            found["coupling"].append(response[i] * pull)
-            found["coupling_reverse"].append(-response[j] * pull)
-        if "coupling_reverse" not in self.values:
-            pairs = zip(found["coupling"], found.pop("coupling_reverse"), strict=True)
-            found["coupling"] = [a + b for a, b in pairs]
+        found = {"omega": list(response), **self._by_edges(response)}
         for series, strength, phase in self.fields:
             angles = [psi - at for psi, at in zip(self.values[phase], theta, strict=True)]
             found[strength] = [r * _value(series, a) for r, a in zip(response, angles, strict=True)]
@@ -119,6 +122,18 @@ class Exact:
             mean = mp.fsum(found["omega"]) / n
             found["omega"] = [each - mean for each in found["omega"]]
         return {name: np.array([float(each) for each in values]) for name, values in found.items()}
+
+    def _by_edges(self, response):
+        """Return the gradient by strengths, lags and anisotropies."""
+        names = [name for name in ("coupling", "coupling_reverse", "lag", "anisotropy") if name in self.values]
+        found = {name: [mp.mpf(0)] * self.network.n_edges for name in names}
+        for k, node, other, strength, value, slopes in self._pulls():
+            reverse = node > other and "coupling_reverse" in found
+            found["coupling_reverse" if reverse else "coupling"][k] += response[node] * value
+            for name, slope in zip(("lag", "anisotropy"), slopes[2:], strict=True):
+                if name in found:
+                    found[name][k] += response[node] * strength * slope
+        return found
 
     def _by_data(self, response):
         """Return the gradient by the data: its frequency moves the mean with it, its phase pulls all neighbours."""

@@ -29,6 +29,11 @@ def make_network(n: int, seed: int, *, kind: str = "plain", density: float = 0.4
         options |= {"inputs": (0,), "input_mode": "phase", "input_scale": 1.0}
     if kind == "non-reciprocal":
         options["coupling_reverse"] = rng.uniform(0.5, 2.0, len(edges))
+    if kind == "anisotropic":
+        # Of this sign all phases equal are a stable state, where nothing drives them.
+        options["anisotropy"] = -rng.uniform(0.1, 0.6, len(edges))
+    if kind == "lagging":
+        options["lag"] = rng.uniform(-0.1, 0.1, len(edges))
     if kind in ("second harmonic", "all terms"):
         options |= {"second_strength": rng.uniform(0.1, 1.0, n), "second_phase": rng.uniform(-0.5, 0.5, n)}
     if kind in ("driven", "all terms"):
@@ -43,8 +48,9 @@ def inputs_for(network: pg.Network, batch: tuple[int, ...], seed: int) -> np.nda
     return np.random.default_rng(seed).uniform(-1, 1, (*batch, len(network.inputs)))
 
 
-RECIPROCAL = ("plain", "field", "clamped", "driven", "second harmonic", "all terms")
-KINDS = (*RECIPROCAL, "non-reciprocal")
+RECIPROCAL = ("plain", "field", "clamped", "driven", "second harmonic", "all terms", "anisotropic")
+ONE_WAY = ("non-reciprocal", "lagging")
+KINDS = (*RECIPROCAL, *ONE_WAY)
 
 
 @st.composite

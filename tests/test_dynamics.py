@@ -20,10 +20,16 @@ def plain_force(network, phases, inputs):
     if network.pinned:
         omega = omega - omega.mean()
     total = list(omega)
-    reverse = network.coupling if network.reciprocal else network.coupling_reverse
-    for (i, j), forward, backward in zip(network.edges, network.coupling, reverse, strict=True):
-        total[i] += forward * float(network.interaction.value(np.array(phases[j] - phases[i])))
-        total[j] += backward * float(network.interaction.value(np.array(phases[i] - phases[j])))
+    none = np.zeros(network.n_edges)
+    reverse = network.coupling if network.coupling_reverse is None else network.coupling_reverse
+    lags, shares = (none if each is None else each for each in (network.lag, network.anisotropy))
+    pull = network.interaction.value
+    for (i, j), forward, backward, lag, share in zip(
+        network.edges, network.coupling, reverse, lags, shares, strict=True
+    ):
+        along = share * float(pull(np.array(phases[i] + phases[j])))
+        total[i] += forward * (float(pull(np.array(phases[j] - phases[i] - lag))) + along)
+        total[j] += backward * (float(pull(np.array(phases[i] - phases[j] - lag))) + along)
     if network.field_strength is not None:
         for i in range(network.size):
             angle = np.array(network.field_phase[i] - phases[i])

@@ -1,5 +1,6 @@
 """`plot` of networks, states, gradients, histories and models: what is drawn is what they hold, on the axes given."""
 
+import dataclasses
 import re
 import sys
 
@@ -253,9 +254,10 @@ class TestStates:
         found.plot(axes)
         heights = np.array([bar.get_height() for bar in axes.patches])
         np.testing.assert_allclose(heights, found.share)
-        assert [label.get_text() for label in axes.get_xticklabels()] == [f"{turns:+d}" for turns in found.winding]
+        names = [label.get_text() for label in axes.get_xticklabels()]
+        assert names == [f"{turns:+d}" for turns in found.winding[:, 0]]
         axes.clear()
-        rest = pg.Equilibria(found.phases, None, found.share / 2, None, 60, 30, 0)
+        rest = dataclasses.replace(found, energy=None, share=found.share / 2, unstable=30)
         rest.plot(axes)
         assert axes.patches[-1].get_height() == pytest.approx(0.5)
         assert axes.get_xticklabels()[-1].get_text() == "others"

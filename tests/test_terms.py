@@ -350,5 +350,6 @@ class TestBadInput:
 
 
 def test_every_parameter_of_the_package_has_one_name():
-    names = [parameter.name for kind in TERMS for parameter in kind.every]
-    assert len(names) == len(set(names))
+    """A term that extends another has its very parameters; no two others are called alike."""
+    parameters = {parameter for kind in TERMS for parameter in kind.every}
+    assert len(parameters) == len({parameter.name for parameter in parameters})

@@ -115,13 +115,13 @@ def test_matrices_dense_and_sparse_give_the_same_network(network):
     i, j = network.edges.T
     matrix = np.zeros((network.size, network.size))
     matrix[i, j] = network.coupling
-    matrix[j, i] = network.coupling if network.reciprocal else network.coupling_reverse
+    matrix[j, i] = network.coupling if network.coupling_reverse is None else network.coupling_reverse
     dense = pg.from_matrix(matrix, omega=network.omega)
     for form in (sparse.csr_array, sparse.coo_matrix, sparse.csc_array):
         assert pg.from_matrix(form(matrix), omega=network.omega) == dense
     np.testing.assert_array_equal(dense.edges, network.edges)
     np.testing.assert_array_equal(dense.coupling, network.coupling)
-    assert dense.reciprocal == network.reciprocal
+    assert dense.reciprocal == (network.coupling_reverse is None)
 
 
 def test_small_integer_matrices_do_not_overflow():

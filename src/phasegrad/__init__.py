@@ -67,6 +67,7 @@ from phasegrad.networks import (
     erdos_renyi,
     from_matrix,
     from_networkx,
+    honeycomb,
     lattice,
     layered,
     layers,
@@ -92,7 +93,14 @@ from phasegrad.objectives import (
     Torques,
 )
 from phasegrad.readouts import Readout
-from phasegrad.simulation import Trajectory, Transition, simulate, transition
+from phasegrad.simulation import (
+    AmplitudeTrajectory,
+    Trajectory,
+    Transition,
+    simulate,
+    simulate_amplitudes,
+    transition,
+)
 from phasegrad.solvers import GradientFlow, Newton
 from phasegrad.terms import Interaction, NodeField, OddSeries, Parameter, Sine, Stiffness, Term
 from phasegrad.training import (
@@ -123,6 +131,7 @@ with _suppress(_PackageNotFoundError):
 
 __all__ = [
     "Adam",
+    "AmplitudeTrajectory",
     "ClassObjective",
     "Convolution",
     "Cosine",
@@ -192,6 +201,7 @@ __all__ = [
     "gradient_from_phases",
     "hardware",
     "holomorphic",
+    "honeycomb",
     "image_plan",
     "lab",
     "laplacian",
@@ -213,6 +223,7 @@ __all__ = [
     "save_state",
     "signed_layers",
     "simulate",
+    "simulate_amplitudes",
     "small_world",
     "spectral_frequencies",
     "suggest_beta",

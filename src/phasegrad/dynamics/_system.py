@@ -6,7 +6,8 @@ outputs,
     F = sum_t F_t - beta dC/dtheta,      E = sum_t E_t + beta C,      F = -dE/dtheta where coupling is reciprocal
 
 The Laplacian is minus the Jacobian, L = -dF/dtheta, over the oscillators that move: the reduced Laplacian of
-a graph with the terms' edge weights, plus what terms and nudge put on the diagonal.
+a graph with the terms' edge weights, plus what terms and nudge put on the diagonal. Edges across which a sum of two
+phases acts stand in it with the other sign off the diagonal.
 
 Without reciprocity the forces do not sum to zero, and a locked network turns at a common frequency of its own, F_i =
 Omega for every i. Where nothing ties it to the frame that frequency is an unknown; counting every force from that on
@@ -130,8 +131,7 @@ class System:
         if all(term.phasor for term in self.terms):
             # A sine is as steep as it is high.
             return self.capacity
-        forward, backward, diagonal = self._summed([term.stiffest(self.graph, self.values) for term in self.terms])
-        return np.asarray(self.graph.at_ends(forward, backward) + diagonal)
+        return self._weights([term.stiffest(self.graph, self.values) for term in self.terms])[2]
 
     @property
     def eigenvalue_rounding(self) -> FloatArray:
@@ -350,11 +350,6 @@ class System:
         most = [term.stiffest(self.graph, self.values) for term in self.terms]
         return [mine.lifted(bound, floor) for mine, bound in zip(stiffness, most, strict=True)]
 
-    def _weights(self, stiffness: list[Stiffness], batch: int) -> tuple[Array, Array, Array]:
-        """Return the weights of the edges in both directions, (B, E), and the diagonal of the Laplacian, (B, N)."""
-        forward, backward, diagonal = self._summed(stiffness, batch)
-        return forward, backward, self.graph.at_ends(forward, backward) + diagonal
-
     @staticmethod
     def _summed_outer(stiffness: list[Stiffness]) -> tuple[Array, Array] | None:
         """Return the factors of the low-rank parts of all terms, side by side."""
@@ -364,12 +359,19 @@ class System:
         left, right = (np.concatenate([pair[k] for pair in pairs], axis=2) for k in range(2))
         return left, right
 
-    def _summed(self, parts: list[Any], batch: int = 1) -> tuple[Array, Array, Array]:
-        """Return the sums of what several terms add to the Laplacian; zeros where none adds anything."""
-        sums = []
-        for name, width in zip(
-            ("forward", "backward", "diagonal"), (self.graph.n_edges,) * 2 + (self.graph.size,), strict=True
-        ):
+    def _weights(self, parts: list[Stiffness], batch: int = 1) -> tuple[Array, Array, Array]:
+        """Return minus what stands off the diagonal of the Laplacian, in both directions, (B, E), and it, (B, N).
+
+        Zeros where no term adds anything; what terms add of low rank is left aside.
+        """
+
+        def summed(name: str, width: int) -> Array:
             there = [getattr(part, name) for part in parts if getattr(part, name) is not None]
-            sums.append(sum(there) if there else np.zeros((batch, width)))
-        return sums[0], sums[1], sums[2]
+            return np.asarray(sum(there)) if there else np.zeros((batch, width))
+
+        forward, backward = summed("forward", self.graph.n_edges), summed("backward", self.graph.n_edges)
+        diagonal = self.graph.at_ends(forward, backward) + summed("diagonal", self.graph.size)
+        if all(part.sums is None for part in parts):
+            return forward, backward, diagonal
+        sums = summed("sums", self.graph.n_edges)
+        return forward - sums, backward - sums, diagonal + self.graph.at_ends(sums, sums)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _KINDS = ("circle", "stress")
 # Oscillators, and states, that can have a circle or a bar of their own.
 _RINGS, _STATES = 16, 20
+# Cycles whose winding can be the name of a state.
+_CYCLES = 4
 
 
 def plot_equilibrium(equilibrium: Equilibrium, ax: Axes | None, kind: str) -> Axes:
@@ -76,16 +78,17 @@ def plot_equilibria(found: Equilibria, ax: Axes | None) -> Axes:
     """Draw which share of the starts ended in each state; `Equilibria.plot` says how."""
     shares = found.share[:_STATES]
     names = [str(k) for k in range(len(shares))]
-    if found.winding is not None:
-        names = [f"{turns:+d}" for turns in found.winding[:_STATES]]
+    winds = 0 < len(found.cycles) <= _CYCLES
+    if winds:
+        names = [" ".join(f"{turns:+d}" for turns in row) for row in found.winding[:_STATES].tolist()]
     rest = 1.0 - float(shares.sum())
     elsewhere = rest > 0.5 / found.starts
     with canvas(ax, "Equilibria.plot", 4.5, 3.0) as axes:
         values = np.append(shares, rest) if elsewhere else shares
         colours = [CYCLE[0]] * len(shares) + ["white"] * elsewhere
         draw_bars(axes, values, colours=colours, names=[*names, "others"] if elsewhere else names)
-        axes.set(xlabel="state" if found.winding is None else "state, by winding", ylabel="share of starts")
-        axes.set_title(f"{counted(len(found), 'stable state')} from {counted(found.starts, 'start')}")
+        axes.set(xlabel="state, by winding" if winds else "state", ylabel="share of random starts")
+        axes.set_title(f"{counted(len(found), 'stable state')} from {counted(found.starts, 'random start')}")
     return axes
 
 

@@ -37,12 +37,11 @@ def largest_change(system: System, change: FloatArray) -> float:
 
 def _least_is_positive(system: System, first: FloatArray, last: FloatArray) -> bool:
     """Return whether the Laplacian of the least weights is proved positive definite."""
-    weights, diagonal = _least_weights(system, first, last)
-    return is_positive_with(system, weights[0], diagonal[0])
+    return is_positive_with(system, *_least_weights(system, first, last))
 
 
-def _least_weights(system: System, first: FloatArray, last: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the least weight of every edge, (1, E), and of every diagonal entry, (1, N), on the way."""
+def _least_weights(system: System, first: FloatArray, last: FloatArray) -> list[FloatArray]:
+    """Return the least weight of every edge, (E,), diagonal entry, (N,), and sum of two phases, (E,), on the way."""
     pieces = max(2, int(np.ceil(largest_change(system, last - first) / _SPACING)))
     before = now = least = _weights(system, first)
     bend = np.zeros_like(now)
@@ -54,16 +53,17 @@ def _least_weights(system: System, first: FloatArray, last: FloatArray) -> tuple
         before, now = now, after
     # A parabola through three points falls below the lowest of them by an eighth of their second difference at most.
     least = least - bend / 8
-    return least[:, : system.graph.n_edges], least[:, system.graph.n_edges :]
+    edges, nodes = system.graph.n_edges, system.graph.size
+    return np.split(least, [edges, edges + nodes])
 
 
 def _weights(system: System, phases: FloatArray) -> FloatArray:
-    """Return the weights of the edges and what is on the diagonal besides, (1, E + N)."""
-    total = np.zeros((1, system.graph.n_edges + system.graph.size))
+    """Return the weights of the edges, what is on the diagonal besides, and the weights of sums, (E + N + E,)."""
+    edges, nodes = system.graph.n_edges, system.graph.size
+    parts = np.zeros(edges), np.zeros(nodes), np.zeros(edges)
     for term in system.terms:
-        stiffness = term.stiffness(system.graph, system.values, phases)
-        if stiffness.forward is not None:
-            total[:, : system.graph.n_edges] += stiffness.forward
-        if stiffness.diagonal is not None:
-            total[:, system.graph.n_edges :] += stiffness.diagonal
-    return total
+        forward, _, diagonal, sums, _ = term.stiffness(system.graph, system.values, phases)
+        for total, part in zip(parts, (forward, diagonal, sums), strict=True):
+            if part is not None:
+                total += part[0]
+    return np.concatenate(parts)

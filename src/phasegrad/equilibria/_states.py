@@ -7,18 +7,34 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
-from scipy.sparse import csgraph
+from scipy.special import betaincinv
 
-from phasegrad._validation import FloatArray, IntArray, counted, finite_array, frozen_array, whole_number
-from phasegrad.dynamics import energy, wrapped
+from phasegrad._validation import (
+    FloatArray,
+    IntArray,
+    counted,
+    finite_array,
+    float_between,
+    frozen_array,
+    whole_number,
+)
+from phasegrad.dynamics import System, energy, wrapped
 from phasegrad.equilibria._drawing import plot_equilibria
-from phasegrad.equilibria._equilibrium import Status, find_equilibrium, random_phases
+from phasegrad.equilibria._equilibrium import Equilibrium, Status, find_equilibrium, random_phases
+from phasegrad.equilibria._path import convex_between
+from phasegrad.equilibria._winding import CycleBasis
+from phasegrad.graphs import lazy_property
 from phasegrad.networks import Network
 from phasegrad.solvers import Solver
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+_CONFIDENCE = 0.95
+# Phases nearer than the first are one state; nearer than the second, if the energy is convex between them.
+_SAME, _NEAR = 1e-6, 0.1
+# Most states, and most cycles, that are shown.
+_SHOWN, _SHOWN_CYCLES = 20, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,16 +43,23 @@ class Equilibria:
 
     Attributes
     ----------
+    equilibrium : Equilibrium
+        All of them as one batch of shape (S,), each with its certificate and smallest eigenvalue.
     phases : ndarray, shape (S, N)
         Wrapped to [-pi, pi).
     energy : ndarray, shape (S,), or None
         Of the wrapped phases; None for non-reciprocal coupling.
     share : ndarray, shape (S,)
-        Fraction of all starts, failed ones included, that ended in each state.
-    winding : ndarray of int, shape (S,), or None
-        Turns of the phase around the ring, if the network is a ring.
+        Fraction of all random starts, failed ones included, that ended in each state: its basin of attraction. Zero
+        for a state that only a winding start has found.
+    cycles : tuple of ndarray of int
+        The nodes around every cycle of a cycle basis, C of them.
+    winding : ndarray of int, shape (S, C)
+        Turns of the phase around each.
     starts, unstable, unconverged : int
-        Number of starts, of those that ended in an unstable state, and of those that ended nowhere.
+        Number of random starts, of those that ended in an unstable state, and of those that ended nowhere.
+    winding_starts, winding_total : int
+        Number of winding starts, and of the combinations of winding numbers that there are.
 
     See Also
     --------
@@ -47,20 +70,48 @@ class Equilibria:
     --------
     >>> import phasegrad as pg
     >>> states = pg.find_equilibria(pg.ring(8), starts=50)
-    >>> states.winding, states.share
-    (array([ 0, -1,  1]), array([0.68, 0.16, 0.16]))
+    >>> states.winding.tolist(), states.share.tolist()
+    ([[0], [-1], [1]], [0.68, 0.16, 0.16])
     """
 
+    equilibrium: Equilibrium
     phases: FloatArray
     energy: FloatArray | None
     share: FloatArray
-    winding: IntArray | None
+    cycles: tuple[IntArray, ...]
+    winding: IntArray
     starts: int
     unstable: int
     unconverged: int
+    winding_starts: int
+    winding_total: int
+
+    @lazy_property
+    def share_interval(self) -> FloatArray:
+        """Where the share of each basin lies with 95 % confidence, (S, 2), by Clopper and Pearson."""
+        hits = np.rint(self.share * self.starts)
+        tail = (1 - _CONFIDENCE) / 2
+        low = betaincinv(np.maximum(hits, 1), self.starts - hits + 1, tail)
+        high = betaincinv(hits + 1, np.maximum(self.starts - hits, 1), 1 - tail)
+        bounds = np.stack([np.where(hits == 0, 0.0, low), np.where(hits == self.starts, 1.0, high)], axis=1)
+        return frozen_array(bounds)
+
+    def missed(self, share: float) -> float:
+        """Return the chance that no random start fell into a basin of a given share: (1 - share)^starts.
+
+        Winding starts may still have found its state.
+
+        Examples
+        --------
+        >>> import phasegrad as pg
+        >>> round(pg.find_equilibria(pg.ring(5), starts=200).missed(0.02), 3)
+        0.018
+        """
+        share = float_between("share", share, 0, 1, "missed")
+        return float((1 - share) ** self.starts)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw which share of the starts ended in each state, by winding on a ring: an estimate of the basins.
+        """Draw which share of the random starts ended in each state, by winding around cycles: the basins, estimated.
 
         Failed starts, and states beyond the first 20, are "others". Draws on ``ax``, or on new axes if it is left out,
         and returns them. Needs matplotlib.
@@ -72,26 +123,41 @@ class Equilibria:
 
     def __str__(self) -> str:
         lines = [
-            f"{counted(len(self), 'stable state')} from {counted(self.starts, 'start')} "
-            f"({self.unstable} ended unstable, {self.unconverged} did not converge)"
+            f"{counted(len(self), 'stable state')} from {counted(self.starts, 'random start')} ({self.unstable} ended "
+            f"unstable, {self.unconverged} did not converge)"
         ]
-        for k in range(min(len(self), 20)):
-            parts = [f"share {self.share[k]:6.3f}"]
-            if self.energy is not None:
-                parts.append(f"energy {self.energy[k]:12.6f}")
-            if self.winding is not None:
-                parts.append(f"winding {self.winding[k]:+d}")
-            lines.append("  " + "  ".join(parts))
-        if len(self) > 20:
-            lines.append(f"  ... and {len(self) - 20} more")
+        if self.winding_starts:
+            lines[0] += f" and {self.winding_starts} of {counted(self.winding_total, 'winding start')}"
+        lines += ["  " + "  ".join(self._words(k)) for k in range(min(len(self), _SHOWN))]
+        if len(self) > _SHOWN:
+            lines.append(f"  ... and {len(self) - _SHOWN} more")
+        lines.append(
+            f"  a basin with a share of 0.01 escapes the random starts with probability {self.missed(0.01):.2g}"
+        )
         return "\n".join(lines)
+
+    def _words(self, state: int) -> list[str]:
+        """Return what is said of one state."""
+        low, high = self.share_interval[state]
+        parts = [f"share {self.share[state]:.3f} ({low:.3f} to {high:.3f})"]
+        if self.energy is not None:
+            parts.append(f"energy {self.energy[state]:12.6f}")
+        assert self.equilibrium.smallest_eigenvalue is not None
+        parts.append(f"smallest eigenvalue {self.equilibrium.smallest_eigenvalue[state]:8.4f}")
+        if 0 < len(self.cycles) <= _SHOWN_CYCLES:
+            parts.append("winding " + " ".join(f"{turns:+d}" for turns in self.winding[state].tolist()))
+        return parts
 
 
 def find_equilibria(
-    network: Network, inputs: ArrayLike | None = None, *, starts: int = 100, seed: int | None = 0,
+    network: Network, inputs: ArrayLike | None = None, *, starts: int = 100, winding: int = 100, seed: int | None = 0,
     solver: str | Solver = "flow", tolerance: float = 1e-12,
 ) -> Equilibria:  # fmt: skip
-    """Find the distinct stable states that uniformly random starts lead to.
+    """Find the distinct stable states that random starts, and starts that wind around cycles, lead to.
+
+    Random starts are uniform, so that they show how large the basins are and miss the small ones. A winding start turns
+    by whole numbers around the cycles of a cycle basis, evenly spread over the edges. In a ring of equal oscillators,
+    and in cycles of them that share single nodes, one for each combination finds every stable state.
 
     Parameters
     ----------
@@ -100,8 +166,10 @@ def find_equilibria(
         One sample of inputs.
     starts : int
         How many random starts.
+    winding : int
+        Most winding starts; the combinations of winding numbers with the lowest energy come first. 0 for none.
     seed : int or None
-        Seed of the starts.
+        Seed of the random starts.
     solver : str or Solver
         "flow" (default) follows the dynamics, so that ``share`` estimates basins of attraction.
     tolerance : float
@@ -112,64 +180,86 @@ def find_equilibria(
     find_equilibrium : One certified equilibrium per sample.
     Equilibria : Distinct stable states and how often each was met.
 
+    References
+    ----------
+    Wiley, Strogatz and Girvan 2006, doi:10.1063/1.2165594, on the basins of a ring's states; Jafarpour, Huang, Smith
+    and Bullo 2022, doi:10.1137/18M1242056, on winding numbers.
+
     Examples
     --------
     >>> import phasegrad as pg
-    >>> states = pg.find_equilibria(pg.ring(8), starts=200)
-    >>> sorted(states.winding.tolist())     # |winding| < 8 / 4
-    [-1, 0, 1]
+    >>> states = pg.find_equilibria(pg.ring(12), starts=20)
+    >>> sorted(states.winding[:, 0].tolist())     # |winding| < 12 / 4
+    [-2, -1, 0, 1, 2]
     """
     starts = whole_number("starts", starts, 1, "find_equilibria")
-    many = None
-    if inputs is not None:
-        sample = finite_array("inputs", inputs, "find_equilibria")
-        if sample.ndim != 1:
-            raise ValueError(f"find_equilibria takes one sample of inputs, shape (n_in,). Got shape {sample.shape}.")
-        many = np.broadcast_to(sample, (starts, sample.size))
-    first = random_phases(starts, network.size, seed)
-    found = find_equilibrium(network, many, start=first, solver=solver, tolerance=tolerance)
-    stable = wrapped(found.phases[found.stable])
-    members = _group(stable)
-    members.sort(key=len, reverse=True)
-    phases = np.array([stable[group[0]] for group in members]).reshape(len(members), network.size)
-    counts = found.counts
-    cycle = _ring_order(network)
+    winding = whole_number("winding", winding, 0, "find_equilibria")
+    basis = CycleBasis.of(network.graph)
+    wound, total = basis.starts(network, winding) if winding else (np.zeros((0, network.size)), 0)
+    first = np.concatenate([random_phases(starts, network.size, seed), wound])
+    sample = _checked_sample(inputs)
+    found = find_equilibrium(network, _repeated(sample, len(first)), start=first, solver=solver, tolerance=tolerance)
+    rows = np.flatnonzero(found.stable)
+    stable = wrapped(found.phases[rows])
+    system = found.system
+    known = system is not None and network.reciprocal and not system.low_rank
+    one = system.take(np.arange(1)) if system is not None and known else None
+    groups = [rows[group] for group in _group(stable, one)]
+    groups.sort(key=lambda group: -int(np.sum(group < starts)))
+    chosen = found.phases[[group[0] for group in groups]]
+    phases = wrapped(chosen)
+    drawn = found.status[:starts]
     return Equilibria(
+        equilibrium=find_equilibrium(
+            network, _repeated(sample, len(groups)), start=chosen, tolerance=tolerance, eigenvalue=True
+        ),
         phases=frozen_array(phases),
-        energy=frozen_array(energy(network, phases, inputs)) if network.reciprocal else None,
-        share=frozen_array(np.array([len(group) for group in members], dtype=float) / starts),
-        winding=None if cycle is None else frozen_array(_winding(phases, cycle)),
+        energy=frozen_array(energy(network, phases, sample)) if network.reciprocal else None,
+        share=frozen_array(np.array([np.sum(group < starts) for group in groups], dtype=float) / starts),
+        cycles=basis.cycles,
+        winding=frozen_array(basis.winding(phases)),
         starts=starts,
-        unstable=int(np.sum(found.converged & ~found.stable)),
-        unconverged=counts[Status.UNCONVERGED] + counts[Status.CANNOT_LOCK],
+        unstable=int(np.sum(found.converged[:starts] & ~found.stable[:starts])),
+        unconverged=sum(status in (Status.UNCONVERGED, Status.CANNOT_LOCK) for status in drawn.tolist()),
+        winding_starts=len(wound),
+        winding_total=total,
     )
 
 
-def _group(phases: FloatArray, distance: float = 1e-6) -> list[list[int]]:
-    """Group rows that are the same state, angles being equal modulo a turn."""
+def _checked_sample(inputs: ArrayLike | None) -> FloatArray | None:
+    if inputs is None:
+        return None
+    sample = finite_array("inputs", inputs, "find_equilibria")
+    if sample.ndim != 1:
+        raise ValueError(f"find_equilibria takes one sample of inputs, shape (n_in,). Got shape {sample.shape}.")
+    return sample
+
+
+def _repeated(sample: FloatArray | None, times: int) -> FloatArray | None:
+    return None if sample is None else np.broadcast_to(sample, (times, sample.size))
+
+
+def _group(phases: FloatArray, system: System | None) -> list[list[int]]:
+    """Group rows (S, N) that are the same state, angles being equal modulo a turn, in the order of their first rows.
+
+    States that a loose tolerance leaves apart are one if the energy of their system is convex all the way between them.
+    """
     points = np.exp(1j * phases)
     groups: list[list[int]] = []
     for k, point in enumerate(points):
-        for group in groups:
-            if np.max(np.abs(point - points[group[0]])) < distance:
-                group.append(k)
-                break
+        apart = np.max(np.abs(points[[group[0] for group in groups]] - point), axis=1)
+        nearest = int(np.argmin(apart)) if groups else -1
+        if groups and (
+            apart[nearest] < _SAME or _is_one_state(phases[[groups[nearest][0], k]], apart[nearest], system)
+        ):
+            groups[nearest].append(k)
         else:
             groups.append([k])
     return groups
 
 
-def _ring_order(network: Network) -> IntArray | None:
-    """Return the nodes in order around the ring, or None if the graph is not a single ring."""
-    size, ends = network.size, network.edges.T
-    if size < 3 or network.n_edges != size or np.any(np.bincount(ends.ravel(), minlength=size) != 2):
-        return None
-    graph = sparse.csr_array((np.ones(size), (ends[0], ends[1])), shape=(size, size))
-    order = csgraph.depth_first_order(graph, 0, directed=False, return_predecessors=False)
-    return order if order.size == size else None
-
-
-def _winding(phases: FloatArray, cycle: IntArray) -> IntArray:
-    around = phases[:, cycle]
-    steps = wrapped(np.roll(around, -1, axis=1) - around)
-    return np.rint(np.sum(steps, axis=1) / (2 * np.pi)).astype(np.int64)
+def _is_one_state(pair: FloatArray, apart: float, system: System | None) -> bool:
+    """Return whether two stable states (2, N) are proved to be one; without an energy it never is."""
+    if system is None or apart > _NEAR:
+        return False
+    return convex_between(system, pair[:1], pair[:1] + wrapped(pair[1:] - pair[:1]))

@@ -91,11 +91,19 @@ def force_rounding(question: Question) -> FloatArray:
         if question.inputs is not None:
             size += question.network.input_scale * np.max(np.abs(question.inputs), axis=1, keepdims=True)
     for term in system.terms:
-        forward, backward, diagonal, outer = term.stiffest(system.graph, system.values)
+        forward, backward, diagonal, sums, outer = term.stiffest(system.graph, system.values)
         if forward is not None and backward is not None:
             size += system.graph.at_ends(forward * angles, backward * angles)
+            pulls = term.capacity(system.graph, system.values)
+            if pulls is not None and np.any(term.force(system.graph, system.values, np.zeros((1, system.graph.size)))):
+                # Coupling that does not vanish where all phases are equal is rounded as large as it is.
+                size += pulls
         if diagonal is not None:
             size += diagonal * (1.0 + np.abs(phases))
+        if sums is not None:
+            both = (np.take(np.abs(phases), ends, axis=1) for ends in (system.graph.first, system.graph.second))
+            turned = sums * (1.0 + sum(both))
+            size += system.graph.at_ends(turned, turned)
         if outer is not None:
             # Every oscillator feels the phases of all others, each as rounded as it is large.
             size += diagonal * np.max(np.abs(phases), axis=1, keepdims=True)
@@ -150,7 +158,7 @@ def _is_attractive(question: Question) -> bool:
     graph, system = question.network.graph, question.system
     weights = (term.stiffness(graph, system.values, question.phases) for term in system.terms)
     return all(
-        each.outer is None and all(part is None or float(np.min(part, initial=0.0)) >= 0 for part in each[:3])
+        each.outer is None and all(part is None or float(np.min(part, initial=0.0)) >= 0 for part in each[:4])
         for each in weights
     )
 

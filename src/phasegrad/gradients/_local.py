@@ -79,7 +79,8 @@ def transposed_product(system: System, phases: Array, vector: Array) -> tuple[Ar
     """Return L^T x over all oscillators, (B, N), at any phases, and |L|^T |x|, which its rounding is a share of."""
     graph = system.graph
     product, size = np.zeros((2, *vector.shape))
-    for forward, backward, diagonal, outer in (term.stiffness(graph, system.values, phases) for term in system.terms):
+    for term in system.terms:
+        forward, backward, diagonal, sums, outer = term.stiffness(graph, system.values, phases)
         if forward is not None and backward is not None:
             on_first, on_second = (w * np.take(vector, end, axis=1) for w, end in
                                    ((forward, graph.first), (backward, graph.second)))  # fmt: skip
@@ -89,6 +90,11 @@ def transposed_product(system: System, phases: Array, vector: Array) -> tuple[Ar
         if diagonal is not None:
             product += diagonal * vector
             size += np.abs(diagonal * vector)
+        if sums is not None:
+            ends = [np.take(vector, end, axis=1) for end in (graph.first, graph.second)]
+            along, both = sums * (ends[0] + ends[1]), np.abs(sums) * (np.abs(ends[0]) + np.abs(ends[1]))
+            product += graph.at_ends(along, along)
+            size += graph.at_ends(both, both)
         if outer is not None:
             left, right = (factor.swapaxes(1, 2) for factor in outer)
             product -= ((left @ vector[:, :, None]).swapaxes(1, 2) @ right)[:, 0]

@@ -255,7 +255,7 @@ def _strengths(network: Network) -> list[tuple[str, int]]:
     graph, found = network.graph, []
     for term in network.terms:
         if isinstance(term, Coupling):
-            found += [(each.name, graph.n_edges) for each in term.parameters]
+            found += [(each.name, graph.n_edges) for each in term.strengths]
         elif isinstance(term, NodeField):
             found.append((term.parameters[0].name, graph.size))
     return found

@@ -284,7 +284,8 @@ class Hardware:
             names = [each.name for each in term.parameters]
             if isinstance(term, Coupling) and self.coupling_levels is not None:
                 assert fitted.coupling_range is not None
-                levels.update({name: Levels(*fitted.coupling_range, self.coupling_levels) for name in names})
+                strengths = [each.name for each in term.strengths]
+                levels.update({name: Levels(*fitted.coupling_range, self.coupling_levels) for name in strengths})
             if isinstance(term, Frequencies) and self.frequency_bits is not None:
                 levels.update({name: Levels(*self.frequency_range, 2**self.frequency_bits) for name in names})
             if isinstance(term, NodeField) and self.field_bits is not None:

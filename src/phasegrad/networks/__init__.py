@@ -3,6 +3,7 @@
 from phasegrad.networks._builders import (
     complete,
     erdos_renyi,
+    honeycomb,
     lattice,
     layered,
     mean_field,
@@ -24,6 +25,7 @@ __all__ = [
     "erdos_renyi",
     "from_matrix",
     "from_networkx",
+    "honeycomb",
     "lattice",
     "layered",
     "layers",

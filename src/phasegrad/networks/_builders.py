@@ -254,6 +254,52 @@ def ring(n: int, *, coupling: ArrayLike = 1.0, omega: ArrayLike | None = None, *
     return _from_pairs(np.stack([node, (node + 1) % n], axis=1), n, coupling, omega, options)
 
 
+def honeycomb(
+    cycles: int, length: int, *, coupling: ArrayLike = 1.0, omega: ArrayLike | None = None, **options: Any,
+) -> Network:  # fmt: skip
+    """Chain cycles of oscillators: each shares one node with the next, half-way around.
+
+    The first cycle has the nodes 0 to ``length - 1``; cycle c leads from node ``(c - 1) * (length - 1) + length // 2``
+    of the one before through ``length - 1`` nodes of its own, ``c * (length - 1) + 1`` and on, and back. A single
+    shared node carries no torque from one cycle to another, so that every cycle winds as if it were alone: without
+    frequencies, m cycles of n oscillators with equal couplings have exactly (2 ceil(n / 4) - 1)^m stable states. Cycles
+    that share an edge are not independent: of two pentagons that both wind by +1 the shared edge is at rest, and the
+    four others of each are left at a quarter turn, where stability ends.
+
+    Parameters
+    ----------
+    cycles : int
+        How many, m.
+    length : int
+        Oscillators of each, n; shared ones count in both cycles. The network has m (n - 1) + 1.
+    coupling, omega : array_like, optional
+        Of the edges and of the nodes.
+    **options
+        Passed on to `Network`.
+
+    References
+    ----------
+    Ogranovich, Guo, Venkatakrishnan, Shapiro, Bullo and Pasqualetti 2026, arXiv:2604.01469.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> network = pg.honeycomb(2, 6)
+    >>> network
+    Network(11 oscillators, 12 edges, Sine(), node 0 held at phase 0)
+    >>> len(pg.find_equilibria(network)), 3**2
+    (9, 9)
+    """
+    cycles = whole_number("cycles", cycles, 1, "honeycomb")
+    length = whole_number("length", length, 3, "honeycomb")
+    own, pairs, shared = np.arange(1, length), [], 0
+    for cycle in range(cycles):
+        around = np.concatenate([[shared], cycle * (length - 1) + own])
+        pairs.append(np.stack([around, np.roll(around, -1)], axis=1))
+        shared = int(around[length // 2])
+    return _from_pairs(np.concatenate(pairs), cycles * (length - 1) + 1, coupling, omega, options)
+
+
 def lattice(
     rows: int, columns: int, *, periodic: bool = False, coupling: ArrayLike = 1.0, omega: ArrayLike | None = None,
     **options: Any,

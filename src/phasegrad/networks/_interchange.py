@@ -11,10 +11,17 @@ from scipy import sparse
 from phasegrad._validation import finite_array
 from phasegrad.graphs import ordered_pairs, refuse_dense
 from phasegrad.networks._network import ROLES, Network
-from phasegrad.terms import TERMS
+from phasegrad.terms import TERMS, Coupling
 
 if TYPE_CHECKING:
     import networkx as nx
+
+#: Parameters of edges that a NetworkX graph carries by their names, beside the strengths.
+_CARRIED = tuple(
+    dict.fromkeys(
+        each.name for kind in TERMS for each in kind.every if each.on == "edges" and each not in Coupling.every
+    )
+)
 
 
 def from_matrix(matrix: Any, omega: ArrayLike | None = None, **options: Any) -> Network:
@@ -99,9 +106,10 @@ def from_networkx(graph: nx.Graph, *, weight: str | None = None, **options: Any)
     """Build a network from a NetworkX graph, keeping names, weights and attributes.
 
     An undirected graph gives reciprocal coupling. In a directed graph an edge u -> v means that u acts on v.
-    Node attributes named like parameters (``omega``, ``field_strength``, ...) become the network's (0 where missing);
-    all other node attributes are carried along. Graph attributes named like fields of `Network` (``inputs``,
-    ``outputs``, ``reference``, ...) are used; ``options`` override them. Both name nodes as the graph does.
+    Node attributes named like parameters (``omega``, ``field_strength``, ...) become the network's (0 where missing),
+    and so do edge attributes (``lag``, ``anisotropy``); all other node attributes are carried along. Graph attributes
+    named like fields of `Network` (``inputs``, ``outputs``, ``reference``, ...) are used; ``options`` override them.
+    Both name nodes as the graph does.
 
     Parameters
     ----------
@@ -144,6 +152,9 @@ def from_networkx(graph: nx.Graph, *, weight: str | None = None, **options: Any)
         if key not in options and any(key in graph.nodes[name] for name in names):
             values = [graph.nodes[name].get(key, 0.0) for name in names]
             settings[key] = finite_array(key, values, "from_networkx")
+    for key in _CARRIED:
+        if key not in options and any(key in given for *_, given in graph.edges(data=True)):
+            settings[key] = finite_array(key, _carried(graph, key, names, pairs), "from_networkx")
     others = [{k: v for k, v in graph.nodes[name].items() if k not in known} for name in names]
     settings.setdefault("node_attributes", others if any(others) else None)
     settings.setdefault("labels", None if names == list(range(len(names))) else names)
@@ -154,7 +165,8 @@ def from_networkx(graph: nx.Graph, *, weight: str | None = None, **options: Any)
 def to_networkx(network: Network) -> nx.Graph:
     """Return the network as a NetworkX graph from which `from_networkx` makes the same network again.
 
-    Reciprocal networks become a Graph; others a DiGraph with an edge u -> v where u acts on v. Of a network with a
+    Networks become a Graph; where the two directions of an edge have strengths of their own a DiGraph, with an edge
+    u -> v where u acts on v. Of a network with a
     layout the graph holds what each oscillator and each edge has, and no longer which of them share it.
 
     See Also
@@ -176,7 +188,7 @@ def to_networkx(network: Network) -> nx.Graph:
 
     network = network.untied()
     names = list(range(network.size)) if network.labels is None else list(network.labels)
-    graph: Any = nx.Graph() if network.reciprocal else nx.DiGraph()
+    graph: Any = nx.Graph() if network.coupling_reverse is None else nx.DiGraph()
     for key in ROLES:
         graph.graph[key] = getattr(network, key)
     own = [term for term in network.terms if type(term) not in TERMS]
@@ -195,12 +207,31 @@ def to_networkx(network: Network) -> nx.Graph:
         attributes = {} if network.node_attributes is None else dict(network.node_attributes[k])
         attributes |= {key: float(network.parameters[key][k]) for key in on_nodes}
         graph.add_node(name, **attributes)
-    strengths = [network.coupling] if network.reciprocal else [network.coupling, network.coupling_reverse]
-    for (i, j), *given in zip(network.edges, *strengths, strict=True):
-        # The first strength is that with which j acts on i.
-        for (source, sink), strength in zip(((j, i), (i, j)), given, strict=False):
-            graph.add_edge(names[source], names[sink], weight=float(strength))
+    carried = [key for key in _CARRIED if key in network.parameters]
+    # The first strength is that with which j acts on i.
+    for strengths, turned in ((network.coupling, True), (network.coupling_reverse, False)):
+        for k, (i, j) in enumerate(network.edges.tolist() if strengths is not None else ()):
+            source, sink = (names[j], names[i]) if turned else (names[i], names[j])
+            attributes = {key: float(network.parameters[key][k]) for key in carried}
+            graph.add_edge(source, sink, weight=float(strengths[k]), **attributes)
     return graph
+
+
+def _carried(graph: Any, key: str, names: list[Any], pairs: Any) -> list[float]:
+    """Return an attribute of every edge, whichever direction has it, 0 where none has."""
+    values = []
+    for i, j in pairs.tolist():
+        u, v = names[i], names[j]
+        given = {
+            graph.edges[pair][key] for pair in ((u, v), (v, u)) if graph.has_edge(*pair) and key in graph.edges[pair]
+        }
+        if len(given) > 1:
+            raise ValueError(
+                f"The two directions of the edge ({u!r}, {v!r}) of the graph have different values of {key!r}. Give "
+                "both the same."
+            )
+        values.append(given.pop() if given else 0.0)
+    return values
 
 
 def _weighted_pairs(graph: Any, number: dict[Any, int], weight: str | None) -> tuple[Any, Any, Any]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import FrozenInstanceError
+from itertools import combinations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -95,7 +96,8 @@ class Network:
     **parameters : array_like
         By name, those of the other terms: ``coupling_reverse`` (E,), the strength K_ji with which i acts on j (left
         out, coupling is reciprocal); ``field_strength`` and ``field_phase`` (N,), a bias field h and its phase psi
-        (zero if left out); and so on for every term in `phasegrad.terms.TERMS`.
+        (zero if left out); ``lag`` (E,), the angle by which coupling lags; ``anisotropy`` (E,), the share in it of the
+        sum of the two phases; and so on for every term in `phasegrad.terms.TERMS`.
 
     Attributes
     ----------
@@ -419,11 +421,11 @@ class Network:
         """Return the oscillators that are held, or that a term ties to the frame, (N,)."""
         tied = np.zeros(self.size, dtype=bool)
         tied[self.graph.held] = True
-        on_nodes = {p.name for term in self.terms for p in term.parameters if p.on == "nodes"}
-        spread = {name: self.graph.sharing.spread("nodes", self.parameters[name]) for name in on_nodes}
         for term in self.terms:
-            some = term.grounded({**self.parameters, **spread})
-            tied |= False if some is None else some
+            if term.fixes_gauge:
+                own = {p.name: self.graph.sharing.spread(p.on, self.parameters[p.name]) for p in term.parameters}
+                some = term.grounded(self.graph, own)
+                tied |= False if some is None else some
         return tied
 
     def _acting(self) -> list[BoolArray]:
@@ -507,7 +509,7 @@ def _checked_terms(given: Any) -> tuple[Term, ...]:
 def _terms(given: Mapping[str, Any], interaction: Interaction, own: tuple[Term, ...]) -> tuple[Term, ...]:
     """Return the terms that the names of the given parameters call for, and those of the user's own."""
     names = [name for name, value in given.items() if value is not None]
-    found = (*(term for kind in TERMS if (term := kind.of(names, interaction)) is not None), *own)
+    found = (*_extended([term for kind in TERMS if (term := kind.of(names, interaction)) is not None]), *own)
     known = dict.fromkeys(parameter.name for terms in (TERMS, own) for term in terms for parameter in term.every)
     unknown = [name for name in names if name not in known]
     if unknown:
@@ -516,6 +518,21 @@ def _terms(given: Mapping[str, Any], interaction: Interaction, own: tuple[Term, 
             "your own, name it in 'terms'."
         )
     return found
+
+
+def _extended(terms: list[Term]) -> list[Term]:
+    """Return terms without those that another one extends, which has all their parameters and more."""
+    names = [{parameter.name for parameter in term.parameters} for term in terms]
+    left = [k for k, mine in enumerate(names) if not any(mine < others for others in names)]
+    for a, b in combinations(left, 2):
+        both = names[a] & names[b]
+        if both:
+            mine, theirs = (min(names[k] - both) for k in (a, b))
+            raise ValueError(
+                f"A network has '{mine}' or '{theirs}', not both: each of them changes how '{min(both)}' acts. Leave "
+                "one of them out."
+            )
+    return [terms[k] for k in left]
 
 
 def _checked_interaction(given: Any) -> Interaction:

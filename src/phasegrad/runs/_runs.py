@@ -12,19 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from phasegrad import datasets
+from phasegrad._files import printable
 from phasegrad._validation import FloatArray, IntArray, choice
 from phasegrad.datasets import Dataset, Scaling, Shifts
 from phasegrad.initial import STARTS
-<<<<<<< HEAD:src/phasegrad/runs/_runs.py
-from phasegrad.models import Model, confusion_counts, save_model
-from phasegrad.networks import Dense, Network, layered, layers
-from phasegrad.runs._tables import Quantities
-from phasegrad.training import History, Report, Training, image_plan, train
-=======
 from phasegrad.models import Model, confusion_counts, load_model, save_model
 from phasegrad.networks import Dense, Network, complete, layered, layers, mean_field, ring, small_world
-from phasegrad.training import History, Training, image_plan, train
->>>>>>> 2f2ebf043607654a9528c69b6c80eb2066676642:src/phasegrad/runs.py
+from phasegrad.runs._tables import Quantities
+from phasegrad.training import History, Report, Training, image_plan, train
 
 if TYPE_CHECKING:
     from phasegrad.estimators import OscillatorClassifier, OscillatorRegressor

@@ -79,20 +79,25 @@ class Form:
     def of(cls, system: System, phases: Array) -> Form:
         """Return the form of the Laplacian of one sample, reciprocal, its nudge included."""
         graph = system.graph
-        edges, nodes = np.zeros((2, graph.n_edges)), np.zeros((2, graph.size))
+        (edges, sums), nodes = np.zeros((2, 2, graph.n_edges)), np.zeros((2, graph.size))
         units = float(rounding_units(phases)[0])
         for term in system.terms:
             bounds = term.stiffest(graph, system.values)
             parts = term.stiffness(graph, system.values, phases).beside(bounds)
-            for total, (value, bound) in zip((edges, None, nodes), parts, strict=True):
+            for total, (value, bound) in zip((edges, None, nodes, sums), parts, strict=True):
                 if total is not None and value is not None:
                     total += np.stack([value[0] - units * bound[0], value[0] + units * bound[0]])
-        form = cls.between(graph, edges, nodes)
+        form = cls.between(graph, edges, nodes, sums)
         return form if system.pull is None else form._bent(system, phases)
 
     @classmethod
-    def between(cls, graph: Graph, edges: FloatArray, nodes: FloatArray) -> Form:
-        """Return the form of a graph whose weights (2, E) and diagonal (2, N) lie between two bounds."""
+    def between(cls, graph: Graph, edges: FloatArray, nodes: FloatArray, sums: FloatArray) -> Form:
+        """Return the form of a graph whose weights of differences and of sums (2, E) and diagonal (2, N) have bounds.
+
+        A sum is a difference of the other sign and two grounds: (x_i + x_j)^2 = 2 x_i^2 + 2 x_j^2 - (x_i - x_j)^2.
+        """
+        if np.any(sums):
+            edges, nodes = edges - sums[::-1], nodes + 2 * graph.at_ends(sums, sums)
         ends = graph.position[graph.edges]
         inner, outer = graph.inner_edges, np.flatnonzero(np.sum(ends >= 0, axis=1) == 1)
         to_frame = np.max(ends[outer], axis=1)

@@ -2,9 +2,9 @@ r"""Certificates of stability: whether the reduced Laplacian of a state is posit
 
 "Stable" is a proof, whatever the size:
 
-- Where every weight K H'(theta_j - theta_i) is positive (for the sine: every angle across an edge below pi / 2), the
-  Laplacian of a connected grounded graph is positive definite, and without reciprocity all its eigenvalues have
-  positive real parts.
+- Where every weight K H'(theta_j - theta_i) is positive (for the sine: every angle across an edge below pi / 2), and
+  every weight of a sum of phases too, the Laplacian of a connected grounded graph is positive definite, and without
+  reciprocity all its eigenvalues have positive real parts.
 - Dense networks get a Cholesky factorisation, lowered by its own rounding error, where one bound for the whole batch
   (`surely_stable`) does not settle the matter before; without reciprocity eigenvalues, whose own sensitivity counts.
 - Large sparse networks get a proof about their quadratic form, by the pivots of a factorisation or by the compliance
@@ -92,12 +92,12 @@ def stability(system: System, phases: Array, *, eigenvalue: bool = False, explai
     return result
 
 
-def is_positive_with(system: System, weights: FloatArray, diagonal: FloatArray) -> bool:
-    """Return whether a Laplacian with other weights (E,) and another diagonal (N,) is proved positive definite.
+def is_positive_with(system: System, weights: FloatArray, diagonal: FloatArray, sums: FloatArray) -> bool:
+    """Return whether a Laplacian with other weights (E,), of sums too, and diagonal (N,) is proved positive definite.
 
     The system says which preconditioner suits its graph, and nothing else.
     """
-    form = Form.between(system.graph, np.stack([weights, weights]), np.stack([diagonal, diagonal]))
+    form = Form.between(system.graph, *(np.stack([each, each]) for each in (weights, diagonal, sums)))
     if is_sparse(system) and form.size > DENSE_CERTIFICATE:
         mesh = kind_of(system, form.lower) == "multigrid"
         return form.examine(lambda matrix: preconditioner(system, matrix), mesh=mesh).proved

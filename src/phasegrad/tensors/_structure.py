@@ -165,9 +165,7 @@ def refuses(network: Network) -> str:
         known = isinstance(term, (Coupling, Field, Frequencies))
         if not known or not term.phasor or not term.symmetric:
             words = term.describe() or type(term).__name__
-            if known and not term.symmetric:
-                words = "non-reciprocal coupling"
-            elif known:
+            if known and type(network.interaction) is not Sine:
                 words = f"the interaction {network.interaction!r}"
             return (
                 f"PyTorch takes networks of sine coupling, sine fields and frequencies, and this one has {words}. "

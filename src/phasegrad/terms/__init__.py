@@ -4,20 +4,26 @@ A term brings its parameters and every formula that knows them. The rest of the 
 one list of those that a `Network` takes by the names of their parameters.
 """
 
+from phasegrad.terms._anisotropy import Anisotropy
 from phasegrad.terms._checks import check_term
 from phasegrad.terms._coupling import Coupling
 from phasegrad.terms._fields import Field, NodeField
 from phasegrad.terms._frequencies import Frequencies
 from phasegrad.terms._interactions import Interaction, OddSeries, Sine, cosines
 from phasegrad.terms._mean_field import MeanField
+from phasegrad.terms._phase_lag import PhaseLag
 from phasegrad.terms._second_harmonic import SecondHarmonic
 from phasegrad.terms._term import Parameter, States, Stiffness, Term, Values
 
 #: Every term a `Network` knows by the names of its parameters, in the order of the equation of motion.
-TERMS: tuple[type[Term], ...] = (Frequencies, Coupling, MeanField, Field, SecondHarmonic)
+#: One whose parameters are all those of another and more stands in its place.
+TERMS: tuple[type[Term], ...] = (
+    Frequencies, Coupling, PhaseLag, Anisotropy, MeanField, Field, SecondHarmonic,
+)  # fmt: skip
 
 __all__ = [
     "TERMS",
+    "Anisotropy",
     "Coupling",
     "Field",
     "Frequencies",
@@ -26,6 +32,7 @@ __all__ = [
     "NodeField",
     "OddSeries",
     "Parameter",
+    "PhaseLag",
     "SecondHarmonic",
     "Sine",
     "States",

@@ -21,7 +21,7 @@ def check_term(term: Term, graph: Graph, values: Values) -> None:
     Slopes are compared with central differences along a random direction; what is not finite there is left alone.
     """
     phases, along = np.random.default_rng(0).uniform(-1, 1, (2, 2, graph.size))
-    name, widths = type(term).__name__, (graph.n_edges, graph.n_edges, graph.size)
+    name, widths = type(term).__name__, (graph.n_edges, graph.n_edges, graph.size, graph.n_edges)
 
     def slope(formula: Any) -> Array:
         ahead, behind = (formula(graph, values, phases + sign * _STEP * along) for sign in (1, -1))
@@ -40,24 +40,25 @@ def check_term(term: Term, graph: Graph, values: Values) -> None:
     for word, each in (("stiffness", stiffness), ("stiffest", stiffest)):
         if not isinstance(each, Stiffness):
             raise ValueError(
-                f"{name}.{word} must return a Stiffness(forward, backward, diagonal, outer). Got {each!r:.80}."
+                f"{name}.{word} must return a Stiffness(forward, backward, diagonal, sums, outer). Got {each!r:.80}."
             )
-        for part, width in zip(each[:3], widths, strict=True):
+        for part, width in zip(each[:4], widths, strict=True):
             if part is not None:
                 _check_shape(f"{name}.{word}, in each of its parts,", part, (len(part) if np.ndim(part) else 1, width))
         _check_outer(f"{name}.{word}", each.outer, graph.size)
     if any(part is not None and bound is None for part, bound in zip(stiffness, stiffest, strict=True)):
         raise ValueError(f"{name}.stiffest must bound every part that {name}.stiffness has. Got {stiffest}.")
-    zero = [np.zeros((1, width)) if part is None else part for part, width in zip(stiffness[:3], widths, strict=True)]
+    zero = [np.zeros((1, width)) if part is None else part for part, width in zip(stiffness[:4], widths, strict=True)]
     turned = graph.angles(along) + np.zeros((2, 1))
-    stiff = graph.at_ends(-zero[0] * turned, zero[1] * turned) + zero[2] * along
+    moved = zero[3] * (np.take(along, graph.first, axis=1) + np.take(along, graph.second, axis=1))
+    stiff = graph.at_ends(moved - zero[0] * turned, moved + zero[1] * turned) + zero[2] * along
     if stiffness.outer is not None:
         left, right = stiffness.outer
         stiff = stiff - (left @ (right.swapaxes(1, 2) @ along[:, :, None]))[:, :, 0]
     if _differ(stiff, -slope(term.force), force):
         raise ValueError(
             f"{name}.stiffness is not minus the slope of {name}.force: by phases of the two ends of edges, forward and "
-            "backward, of the oscillator itself, diagonal, and of all together, outer."
+            "backward, of the oscillator itself, diagonal, of the sum of two ends, sums, and of all together, outer."
         )
     if term.symmetric:
         energy = term.energy(graph, values, phases)

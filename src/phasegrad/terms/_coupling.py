@@ -45,12 +45,17 @@ class Coupling(Term):
     @classmethod
     def of(cls, names: Sequence[str], interaction: Any) -> Self | None:
         """Return the coupling of a network."""
-        return cls(interaction, cls.every[1].name not in names)
+        return cls(interaction, Coupling.every[1].name not in names)
+
+    @property
+    def strengths(self) -> tuple[Parameter, ...]:
+        """The strength, of each direction where they differ."""
+        return self.every[:1] if self.reciprocal else self.every[:2]
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """The strength, of each direction where they differ."""
-        return self.every[:1] if self.reciprocal else self.every
+        """The strengths."""
+        return self.strengths
 
     @property
     def symmetric(self) -> bool:  # type: ignore[override]
@@ -64,19 +69,19 @@ class Coupling(Term):
 
     def force(self, graph: Graph, values: Values, phases: Array) -> Array:
         """Return sum_j K_ij H(theta_j - theta_i)."""
-        pull, strengths = self.interaction.value(graph.angles(phases)), self._of(values)
-        forward = strengths[0] * pull
-        return graph.at_ends(forward, -forward if self.reciprocal else -strengths[1] * pull)
+        pull, (strength, reverse) = self.interaction.value(graph.angles(phases)), self._directions(values)
+        forward = strength * pull
+        return graph.at_ends(forward, -forward if self.reciprocal else -reverse * pull)
 
     def energy(self, graph: Graph, values: Values, phases: Array) -> Array:
         """Return the sum of K V(theta_j - theta_i)."""
-        return np.sum(self._of(values)[0] * self.interaction.potential(graph.angles(phases)), axis=1)
+        return np.sum(self._directions(values)[0] * self.interaction.potential(graph.angles(phases)), axis=1)
 
     def stiffness(self, graph: Graph, values: Values, phases: Array) -> Stiffness:
         """Return K H'(theta_j - theta_i)."""
-        slope, strengths = self.interaction.derivative(graph.angles(phases)), self._of(values)
-        forward = strengths[0] * slope
-        return Stiffness(forward, forward if self.reciprocal else strengths[1] * slope)
+        slope, (strength, reverse) = self.interaction.derivative(graph.angles(phases)), self._directions(values)
+        forward = strength * slope
+        return Stiffness(forward, forward if self.reciprocal else reverse * slope)
 
     def stiffest(self, graph: Graph, values: Values) -> Stiffness:
         """Return |K| times the largest |H'|."""
@@ -105,20 +110,21 @@ class Coupling(Term):
         import torch
 
         i, j = torch.tensor(graph.edges.copy()).T
-        strengths, matrix = self._of(values), torch.zeros((graph.size, graph.size), dtype=phases.dtype)
-        matrix = matrix.index_put((i, j), strengths[0]).index_put((j, i), strengths[-1])
+        strength, reverse = self._directions(values)
+        matrix = torch.zeros((graph.size, graph.size), dtype=phases.dtype)
+        matrix = matrix.index_put((i, j), strength).index_put((j, i), reverse)
         return (matrix * self.interaction.torch_value(phases[None, :] - phases[:, None])).sum(dim=1)
 
     def check(self, graph: Graph, values: Values, *, signed: bool) -> None:
         """Refuse couplings that are not positive unless the network is signed."""
         if signed:
             return
-        strengths = self._of(values)
-        bad = (np.minimum.reduce(strengths) < 0) | (np.maximum.reduce(strengths) == 0)
+        forward, backward = self._directions(values)
+        bad = (np.minimum(forward, backward) < 0) | (np.maximum(forward, backward) == 0)
         if np.any(bad):
             k = int(np.argmax(bad))
             place = graph.sharing.name("edges", k)
-            given = ", ".join(f"{strength[k]:g}" for strength in strengths)
+            given = ", ".join(f"{values[each.name][k]:g}" for each in self.strengths)
             raise ValueError(
                 f"The coupling of {place} must be positive. Got {given}. Leave absent edges out; for negative "
                 "couplings say signed=True."
@@ -127,12 +133,12 @@ class Coupling(Term):
     def turn_edges(self, values: dict[str, Array], turned: BoolArray) -> None:
         """Exchange the directions of the edges that were given the other way around."""
         if not self.reciprocal:
-            forward, backward = self._of(values)
+            forward, backward = self._directions(values)
             forward[turned], backward[turned] = backward[turned], forward[turned]
 
     def phasor_edges(self, values: Values) -> Array | None:
         """Return K."""
-        return self._of(values)[0]
+        return self._directions(values)[0]
 
     def links(self, values: Values) -> tuple[BoolArray, BoolArray] | None:
         """Return where each direction is not zero."""
@@ -180,6 +186,10 @@ class Coupling(Term):
         """Say where the two directions differ."""
         return "" if self.reciprocal else "non-reciprocal coupling"
 
+    def _directions(self, values: Mapping[str, Any]) -> tuple[Any, Any]:
+        """Return the strengths with which the second end acts on the first, and the first on the second."""
+        return values[self.strengths[0].name], values[self.strengths[-1].name]
+
     def _strengths(self, values: Values) -> tuple[Array, Array]:
-        sizes = [np.abs(strength) for strength in self._of(values)]
-        return sizes[0], sizes[-1]
+        forward, backward = self._directions(values)
+        return np.abs(forward), np.abs(backward)

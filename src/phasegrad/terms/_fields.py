@@ -134,7 +134,7 @@ class NodeField(Term):
         x, y = np.cos(phase), np.sin(phase)
         return self._named(-(x * cos + y * sin), strength * (y * cos - x * sin))
 
-    def grounded(self, values: Values) -> BoolArray | None:
+    def grounded(self, graph: Graph, values: Values) -> BoolArray | None:
         """Return where the strength is not zero."""
         return np.asarray(self._of(values)[0] != 0)
 

@@ -73,9 +73,13 @@ class Parameter:
 class Stiffness(NamedTuple):
     """What a term adds to the Laplacian L = -dF/dtheta.
 
-    ``forward`` and ``backward`` (b, E) are weights of the edges on their first and second end, ``diagonal`` (b, N) is
-    what a node feels on its own, and ``outer`` are two factors A and B (b, N, k) of a matrix of low rank, A B^T, that
-    is taken away: what many oscillators feel of each other through few numbers. None where the term has none.
+    ``forward`` and ``backward`` (b, E) are weights of the edges on their first and second end, of what depends on
+    theta_j - theta_i; ``diagonal`` (b, N) is what a node feels on its own; ``sums`` (b, E) are weights of the edges, on
+    both ends, of what depends on theta_i + theta_j; ``outer`` are two factors A and B (b, N, k) of a matrix of low
+    rank, A B^T, that is taken away: what many oscillators feel of each other through few numbers. None where the term
+    has none. Where both ends of an edge feel the same
+
+        x.L x = sum over edges [forward (x_i - x_j)^2 + sums (x_i + x_j)^2] + sum over nodes diagonal x_i^2 - x.A B^T x
 
     See Also
     --------
@@ -87,12 +91,13 @@ class Stiffness(NamedTuple):
     >>> import numpy as np
     >>> import phasegrad as pg
     >>> pg.Stiffness(diagonal=np.ones((1, 3)))
-    Stiffness(forward=None, backward=None, diagonal=array([[1., 1., 1.]]), outer=None)
+    Stiffness(forward=None, backward=None, diagonal=array([[1., 1., 1.]]), sums=None, outer=None)
     """
 
     forward: Array | None = None
     backward: Array | None = None
     diagonal: Array | None = None
+    sums: Array | None = None
     outer: tuple[Array, Array] | None = None
 
     def lifted(self, most: Stiffness, floor: float) -> Stiffness:
@@ -103,7 +108,7 @@ class Stiffness(NamedTuple):
 
     def beside(self, most: Stiffness) -> Iterator[tuple[Any, Any]]:
         """Yield each part beside its bound, that of low rank left aside."""
-        return iter(zip(self[:3], most[:3], strict=True))
+        return iter(zip(self[:4], most[:4], strict=True))
 
 
 class States:
@@ -287,8 +292,8 @@ class Term(ABC):
         """Return x, y (b, N) of a force y cos(theta) - x sin(theta)."""
         return None
 
-    def grounded(self, values: Values) -> BoolArray | None:
-        """Return which oscillators it ties to the frame, (N,)."""
+    def grounded(self, graph: Graph, values: Values) -> BoolArray | None:
+        """Return which oscillators it ties to the frame, (N,), of values (width,) of its parameters."""
         return None
 
     def links(self, values: Values) -> tuple[BoolArray, BoolArray] | None:
