@@ -166,7 +166,7 @@ class OnDevice:
         if len(networks) != len(self.devices):
             have = f"{counted(len(self.devices), 'device')} and {counted(len(networks), 'network')}"
             return f"Training on devices needs one device per network. There are {have}."
-        if plan.gradient not in ("centred", "two_phase"):
+        if plan.gradient not in ("centred", "two_phase") or plan.gradient_options:
             return (
                 f"A device shows no gradient={plan.gradient!r}: it can only be nudged. Use gradient='centred' or "
                 "'two_phase'."
