@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from phasegrad.studies.measures import Quantity, Results, Unit
@@ -23,7 +25,8 @@ _NAMES = {
 
 
 def _plan(seeds: int | None) -> dict[str, Piece]:
-    pieces = {}
+    pieces: dict[str, Piece] = {}
+    options: dict[str, Any]
     for level in LEVELS:
         for frame, grounded in FRAMES.items():
             options = {"asymmetry": level, "seeds": min(seeds or NETWORKS, NETWORKS), "grounded": grounded}
@@ -80,9 +83,8 @@ def _tables(results: Results) -> list[Table]:
     for name in CORRECTIONS:
         each = np.array(_trained(results, name))
         before = np.array(_trained(results, name, "untrained"))
-        figures = (
-            [round(100 * float(v), 1) for v in (before.mean(), each.mean(), each.min())] if each.size else [""] * 3
-        )
+        means = (before.mean(), each.mean(), each.min()) if each.size else ()
+        figures = [round(100 * float(mean), 1) for mean in means] or [""] * 3
         learned.append([name, *figures, f"{int(np.sum(each > _WELL))} of {each.size}"])
     return [
         Table("reciprocity-gradients", "Gradients without reciprocity", columns, rows,
@@ -96,9 +98,9 @@ STUDY = Study(
     name="reciprocity",
     title="Corrected for coupling that is not reciprocal",
     question="Does an asymmetric correction give the exact gradient, and do networks learn by it?",
-    protocol="Random networks of 15 oscillators, every direction of every coupling scaled by 1 + U(-a, a), the reference "
-    "held or turning; gradients by frequencies and couplings against the adjoint one. 2+5+2 networks at a = 0.5 learn "
-    "/a i/, frequencies and couplings of both directions, 100 seeds.",
+    protocol="Random networks of 15 oscillators, every direction of every coupling scaled by 1 + U(-a, a), the "
+    "reference held or turning; gradients by frequencies and couplings against the adjoint one. 2+5+2 networks at "
+    "a = 0.5 learn /a i/, frequencies and couplings of both directions, 100 seeds.",
     claims=(
         Claim(
             "reciprocity-table", "Table 2", "0.999766, 0.999026, 0.995767, 0.965372 at 5, 10, 20, 50 %",
