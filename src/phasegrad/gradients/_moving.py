@@ -20,14 +20,14 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phasegrad._validation import Array, BoolArray, counted, positive_float
+from phasegrad._validation import Array, BoolArray, positive_float
 from phasegrad.dynamics import Pull, System
 from phasegrad.equilibria import Equilibrium, settle
 from phasegrad.gradients._accuracy import GIVEN_NUDGE_LIMIT, checked
 from phasegrad.gradients._bending import beta_for
 from phasegrad.gradients._exact import distances, exact_slopes
 from phasegrad.gradients._local import energy_slopes
-from phasegrad.gradients._question import INPUTS, Gradient, Question, ask, refuse_one_way, warn
+from phasegrad.gradients._question import INPUTS, Gradient, Question, ask, refuse_one_way
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost
 from phasegrad.solvers import branch_solver, on_one_blas_thread
@@ -36,8 +36,9 @@ from phasegrad.solvers import branch_solver, on_one_blas_thread
 RATE, AIM = 1e-3, 5e-4
 #: Why it needs an energy, and what to use without one.
 ONE_WAY = ("without it no slope of an energy says where a parameter should go", "centred with correction='asymmetric'")
-# Rounds in which parameters and phases follow each other, and the share of their way that may be left.
-_ROUNDS, _LEFT = 300, 1e-9
+# Rounds in which parameters and phases follow each other, the share of their way that may be left, and rounds without
+# shorter steps after which parameters run away.
+_ROUNDS, _LEFT, _PATIENCE = 300, 1e-9, 5
 
 
 def continuous(
@@ -93,13 +94,12 @@ def continuous(
     rate = positive_float("rate", rate, "continuous")
     beta = beta_for(question, AIM, 1) if beta is None else positive_float("beta", beta, "continuous")
     values, found = moving_slopes(question, beta, rate)
-    lost = int(np.sum(~found[question.solvable]))
-    if lost:
-        warn(
-            f"continuous: with rate={rate:g} and beta={beta:g} the parameters of {counted(lost, 'sample')} found no "
-            "rest: they move faster than the network can hold them. Give a smaller rate."
-        )
-    gradient = question.answer(values, distances(question, values, exact_slopes(question)), ok=found, beta=beta)
+    reason = (
+        f"With rate={rate:g} and beta={beta:g} parameters found no rest: they move faster than the network can hold "
+        "them. Give a smaller rate."
+    )
+    errors = distances(question, values, exact_slopes(question))
+    gradient = question.answer(values, errors, ok=found, beta=beta, reason=reason)
     advice = f"Its parameters move at rate={rate:g}, and the error falls with that and with beta={beta:g}: lower them."
     return checked(question, gradient, lambda: advice, GIVEN_NUDGE_LIMIT)
 
@@ -111,6 +111,7 @@ def moving_slopes(question: Question, beta: float, rate: float) -> tuple[dict[st
     free, phases = _slopes(question, question.phases), question.phases.copy()
     moved = {name: np.zeros_like(slope) for name, slope in free.items()}
     rows, found = np.arange(batch), np.zeros(batch, dtype=bool)
+    shortest, stale = np.full(batch, np.inf), np.zeros(batch, dtype=np.int64)
     pull = Pull(question.objective, question.nodes, question.target, np.full((batch, 1), beta))
     for _ in range(_ROUNDS):
         part = question.take(rows)
@@ -126,7 +127,9 @@ def moving_slopes(question: Question, beta: float, rate: float) -> tuple[dict[st
             moved[name][rows] = new
         phases[rows] = state.phases
         found[rows] = state.converged & (change <= _LEFT * size)
-        rows = rows[state.converged & ~found[rows]]
+        stale[rows] = np.where(change < shortest[rows], 0, stale[rows] + 1)
+        shortest[rows] = np.minimum(change, shortest[rows])
+        rows = rows[state.converged & ~found[rows] & (stale[rows] < _PATIENCE)]
         if not rows.size:
             break
     return {name: -each / (rate * beta) for name, each in moved.items()}, found

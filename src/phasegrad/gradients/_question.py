@@ -180,11 +180,11 @@ class Question:
 
     def answer(
         self, values: Mapping[str, Array], errors: Mapping[str, Array], *, others: Iterable[Equilibrium] = (),
-        ok: BoolArray | None = None, beta: float | None = None,
+        ok: BoolArray | None = None, beta: float | None = None, reason: str = "",
     ) -> Gradient:  # fmt: skip
         """Return the gradient made of flat per-sample ``values``, NaN where an equilibrium is missing.
 
-        ``errors`` are in the units that were asked for.
+        ``errors`` are in the units that were asked for, ``reason`` says why a sample that is not ``ok`` may be missing.
         """
         severity = np.max([_severity(each) for each in (self.status, *(other.status for other in others))], axis=0)
         if ok is not None:
@@ -196,6 +196,7 @@ class Question:
                 f"{self.owner}: of {severity.size} samples {lost} have no gradient because an equilibrium was not "
                 f"found, and {shaky} have one at an equilibrium that is not stable. Rows without a gradient are NaN: "
                 "leave them out of sums, gradient.omega[gradient.valid]; gradient.status says what became of each."
+                + (f" {reason}" if lost and reason else "")
             )
 
         def shaped(flat: Array) -> Array:

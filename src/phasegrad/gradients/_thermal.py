@@ -27,7 +27,6 @@ from phasegrad._validation import (
     BoolArray,
     FloatArray,
     choice,
-    counted,
     positive_float,
     random_stream,
     whole_number,
@@ -39,7 +38,7 @@ from phasegrad.gradients._bending import beta_for
 from phasegrad.gradients._exact import distances, exact_slopes
 from phasegrad.gradients._local import energy_slopes, local_products
 from phasegrad.gradients._pulled import Pulling, pulled
-from phasegrad.gradients._question import INPUTS, Gradient, Question, ask, refuse_one_way, warn
+from phasegrad.gradients._question import INPUTS, Gradient, Question, ask, refuse_one_way
 from phasegrad.gradients._schemes import symmetric
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost
@@ -134,15 +133,10 @@ def stochastic(
     stream = random_stream(seed, "stochastic")
     beta = beta_for(question, AIM[averages], 2) if beta is None else positive_float("beta", beta, "stochastic")
     values, deviation, found = thermal_slopes(question, beta, bath, stream)
-    lost = int(np.sum(~found[question.solvable]))
-    if lost:
-        warn(
-            f"stochastic: at temperature={temperature:g} {counted(lost, 'sample')} did not stay near a stable state. "
-            "Give a lower temperature, or a smaller beta."
-        )
     errors = distances(question, values, exact_slopes(question))
     errors = {name: np.maximum(each, _DEVIATIONS * deviation[name]) for name, each in errors.items()}
-    gradient = question.answer(values, errors, ok=found, beta=beta)
+    reason = f"At temperature={temperature:g} a sample did not stay near a stable state: give a lower one."
+    gradient = question.answer(values, errors, ok=found, beta=beta, reason=reason)
     advice = (
         f"At temperature={temperature:g} the mean cost has another gradient than the cost of the state at rest, and "
         f"with averages={averages!r} means have an error of their own: cool it, or take more walkers and steps."

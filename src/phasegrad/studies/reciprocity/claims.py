@@ -15,7 +15,7 @@ from phasegrad.studies.study import Claim, Study, Table, check
 LEVELS = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0)
 FRAMES = {"held": True, "turning": False}
 NETWORKS, LEARNERS, AT_ONCE = 50, 100, 10
-TRAINED_AT = 0.5
+TRAINED_AT, EPOCHS = 0.5, 20
 CORRECTIONS = {"plain": "none", "corrected": "asymmetric"}
 _GOOD, _AIM, _WELL = 1e-6, 1e-8, 0.95
 _NAMES = {
@@ -36,7 +36,8 @@ def _plan(seeds: int | None) -> dict[str, Piece]:
     for name, correction in CORRECTIONS.items():
         for first in range(0, learners, AT_ONCE):
             count = min(AT_ONCE, learners - first)
-            options = {"correction": correction, "asymmetry": TRAINED_AT, "first": first, "count": count}
+            options = {"correction": correction, "asymmetry": TRAINED_AT, "epochs": EPOCHS}
+            options |= {"first": first, "count": count}
             title = f"reciprocity, training, {name}, seeds {first} to {first + count - 1}"
             pieces[f"training {name} {first}"] = Piece(title, work.training, options, 60.0)
     return pieces
@@ -84,7 +85,8 @@ def _tables(results: Results) -> list[Table]:
         each = np.array(_trained(results, name))
         before = np.array(_trained(results, name, "untrained"))
         means = (before.mean(), each.mean(), each.min()) if each.size else ()
-        figures = [round(100 * float(mean), 1) for mean in means] or [""] * 3
+        figures: list[Any] = [round(100 * float(mean), 1) for mean in means]
+        figures = figures or [""] * 3
         learned.append([name, *figures, f"{int(np.sum(each > _WELL))} of {each.size}"])
     return [
         Table("reciprocity-gradients", "Gradients without reciprocity", columns, rows,
@@ -100,7 +102,7 @@ STUDY = Study(
     question="Does an asymmetric correction give the exact gradient, and do networks learn by it?",
     protocol="Random networks of 15 oscillators, every direction of every coupling scaled by 1 + U(-a, a), the "
     "reference held or turning; gradients by frequencies and couplings against the adjoint one. 2+5+2 networks at "
-    "a = 0.5 learn /a i/, frequencies and couplings of both directions, 100 seeds.",
+    "a = 0.5 learn /a i/, frequencies and couplings of both directions, 20 epochs, 100 seeds.",
     claims=(
         Claim(
             "reciprocity-table", "Table 2", "0.999766, 0.999026, 0.995767, 0.965372 at 5, 10, 20, 50 %",

@@ -16,7 +16,6 @@ from phasegrad.studies.agreement import asymmetric_network, perturbed_target
 from phasegrad.training import Plan, train
 
 BETA = 1e-3
-EPOCHS = 10
 BY = {"omega": ("omega",), "coupling": ("coupling", "coupling_reverse")}
 WAYS = ("plain", "corrected", "centred", "dyadic")
 
@@ -55,16 +54,16 @@ def _distances(network: Network, equilibrium: Equilibrium, seed: int, wrt: tuple
     return {way: 1.0 - cosine(each, exact) for way, each in ways.items()}
 
 
-def training(correction: str, asymmetry: float, first: int, count: int) -> dict[str, Any]:
+def training(correction: str, asymmetry: float, epochs: int, first: int, count: int) -> dict[str, Any]:
     """Return test accuracies of 2+5+2 networks that learned /a i/, and those before, seeds ``first`` and on.
 
     Frequencies and the couplings of both directions learn from centred nudges of 1e-3, by Adam at 0.05 that falls along
-    a cosine over ten epochs of batches of 32, on the cost and decision of `NearestTarget`.
+    a cosine over the epochs, in batches of 32, on the cost and decision of `NearestTarget`.
     """
     seeds = range(first, first + count)
     plan = Plan(
-        learn=("omega", "coupling", "coupling_reverse"), learning_rate=0.05, objective=NearestTarget(), epochs=EPOCHS,
-        batch_size=32, gradient="centred", beta=BETA, correction=correction, evaluate_every=EPOCHS,
+        learn=("omega", "coupling", "coupling_reverse"), learning_rate=0.05, objective=NearestTarget(), epochs=epochs,
+        batch_size=32, gradient="centred", beta=BETA, correction=correction, evaluate_every=epochs,
     )  # fmt: skip
     with warnings.catch_warnings():
         # That the plain gradient is biased is what is measured here.
