@@ -22,6 +22,7 @@ DOCS = Path(__file__).parent.parent / "docs"
         ("images.md", 3),
         ("circuits.md", 1),
         ("hardware.md", 4),
+        ("propagation.md", 6),
     ],
 )
 def test_every_example_runs_and_prints_what_is_shown(page, least, tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_networks import KINDS, RECIPROCAL, inputs_for, make_network
+from scipy.optimize import root
 
 import phasegrad as pg
 from phasegrad.dynamics import build_system
@@ -119,30 +120,27 @@ class TestCorrection:
         for method in (pg.two_phase, pg.centred, pg.holomorphic):
             assert np.array_equal(method(*question).omega, method(*question, **ASYMMETRIC).omega)
 
-    def test_reference_order_and_a_common_frequency_change_nothing(self):
+    def test_a_common_frequency_and_other_labels_change_nothing(self):
         network = one_way("drifting")
-        first = pg.centred(*asked(network), beta=0.01, **ASYMMETRIC, wrt=("omega", "coupling"))
-        other = pg.centred(*asked(network.replace(reference=3, omega=network.omega + 5.0)), beta=0.01, **ASYMMETRIC)
-        # The targets are counted from the reference: moved along with it.
-        phases = pg.find_equilibrium(network).phases
-        moved = network.replace(reference=3)
-        goal = np.array(TARGET) - phases[3]
-        question = (moved, pg.find_equilibrium(moved), pg.PhaseTargets(), goal)
-        raw = [
-            pg.centred(*question, beta=0.01, frequencies="raw", **ASYMMETRIC).omega,
-            pg.adjoint(*question, frequencies="raw").omega,
-        ]
-        assert np.allclose(raw[0], raw[1], atol=1e-4 * np.abs(raw[1]).max())
-        assert other.omega.shape == first.omega.shape
-        shifted = network.replace(omega=network.omega + 5.0)
-        again = pg.centred(*asked(shifted), beta=0.01, **ASYMMETRIC, wrt=("omega", "coupling"))
-        for name in ("omega", "coupling"):
-            assert np.allclose(again[name], first[name], rtol=1e-8, atol=1e-10)
+        first = pg.centred(*asked(network), beta=0.01, **ASYMMETRIC)
+        faster = pg.centred(*asked(network.replace(omega=network.omega + 5.0)), beta=0.01, **ASYMMETRIC)
+        assert np.allclose(faster.omega, first.omega, rtol=1e-8, atol=1e-10)
         swap = np.array([0, 2, 1, 3, 4, 5, 6, 7])
         relabelled = pg.Network(swap[network.edges], network.coupling, network.omega[swap], outputs=network.outputs,
                                 coupling_reverse=network.coupling_reverse, interaction=network.interaction)  # fmt: skip
         turned = pg.centred(*asked(relabelled), beta=0.01, **ASYMMETRIC)
         assert np.allclose(turned.omega, first.omega[..., swap], rtol=1e-8, atol=1e-10)
+
+    def test_no_oscillator_is_singled_out_by_the_correction(self):
+        """A cost of phase differences knows no reference: neither do gradients at a strong nudge."""
+        network = one_way("drifting")
+        found = []
+        for reference in (0, 3):
+            moved = network.replace(reference=reference)
+            question = (moved, pg.find_equilibrium(moved), pg.OutputDifferences(), 0)
+            with unwarned():
+                found.append(pg.two_phase(*question, beta=0.2, **ASYMMETRIC).omega)
+        assert np.allclose(*found, rtol=1e-8, atol=1e-10)
 
     def test_a_batch_is_its_samples(self):
         network = one_way("driven")
@@ -171,6 +169,39 @@ class TestDyadic:
     def test_the_error_is_of_second_order_whatever_the_coupling(self, kind):
         network = one_way(kind) if kind in ONE_WAY[1:3] else make_network(8, 3, kind=kind)
         assert order(pg.dyadic, asked(network), (0.1, 0.05)) == pytest.approx(2, abs=0.05)
+
+    @pytest.mark.parametrize("kind", ["plain", "grounded", "drifting"])
+    def test_the_copies_rest_where_their_joint_function_is_stationary(self, kind):
+        """A second solution, by SciPy, of differences of A = -d . F(m) + beta / 2 [C(theta_+) + C(theta_-)]."""
+        network = make_network(5, 3) if kind == "plain" else one_way(kind, 3, 5)
+        equilibrium, beta, size = pg.find_equilibrium(network), 0.3, network.graph.free.size
+        free, reference = network.graph.free, network.reference
+
+        def whole(moving, *, spread):
+            phases = np.zeros(network.size)
+            phases[free] = moving
+            if spread and kind == "drifting":
+                phases[reference] = -np.sum(moving)
+            return phases
+
+        def joint(unknown):
+            middle, apart = whole(unknown[:size], spread=False), whole(unknown[size:], spread=True)
+            copies = [middle + sign * apart / 2 for sign in (1, -1)]
+            outputs = [(copy - copy[reference])[list(network.outputs)] for copy in copies]
+            costs = [0.5 * np.sum((each - TARGET) ** 2) for each in outputs]
+            return -apart @ pg.force(network, middle) + beta / 2 * sum(costs)
+
+        def slope(unknown):
+            units = 1e-5 * np.eye(2 * size)
+            return np.array([joint(unknown + unit) - joint(unknown - unit) for unit in units]) / 2e-5
+
+        start = np.concatenate([equilibrium.phases[free], np.zeros(size)])
+        expected = -root(slope, start, tol=1e-12).x[size:] / beta
+        with unwarned():
+            found = pg.dyadic(network, equilibrium, pg.PhaseTargets(), TARGET, beta=beta).omega[free]
+            weak = pg.adjoint(network, equilibrium, pg.PhaseTargets(), TARGET).omega[free]
+        assert np.allclose(found, expected, atol=1e-8)
+        assert np.abs(found - weak).max() > 1e-5
 
     def test_copies_that_find_no_rest_have_no_gradient(self):
         # A cost steeper than everything that holds the copies back.
@@ -219,6 +250,24 @@ class TestContinuous:
             exact = pg.adjoint(*question, frequencies=frequencies)
             assert 1 - pg.cosine(slow, exact) < 1e-8
 
+    def test_network_and_parameters_rest_together(self):
+        """The nudged network with its parameters where they went shows the slopes that took them there."""
+        network = make_network(8, 3, kind="driven")
+        inputs, beta, rate = np.array([0.7]), 0.05, 0.3
+        free = pg.find_equilibrium(network, inputs)
+        with unwarned():
+            gradient = pg.continuous(network, free, pg.PhaseTargets(), TARGET, beta=beta, rate=rate,
+                                     wrt=("omega", "coupling"), frequencies="raw")  # fmt: skip
+        moved = np.where(np.isin(np.arange(8), network.inputs), 0.0, -rate * beta * gradient.omega)
+        after = network.replace(
+            omega=network.omega + moved, coupling=network.coupling - rate * beta * gradient.coupling
+        )
+        nudged = pg.find_equilibrium(after, inputs, nudge=pg.Nudge(pg.PhaseTargets(), TARGET, beta), start=free.phases)
+        shown = pg.gradient_from_phases(network, free.phases, nudged.phases, beta, inputs=inputs, frequencies="raw",
+                                        wrt=("omega", "coupling"))  # fmt: skip
+        for name in ("omega", "coupling"):
+            assert np.allclose(gradient[name], shown[name], atol=1e-8)
+
 
 def pair(detuning=0.8):
     network = pg.Network([(0, 1)], [1.0], [0.0, detuning], outputs=(1,))
@@ -263,6 +312,20 @@ class TestStochastic:
         assert abs(found.omega[1] - expected[0]) < 1.5 * found.error["omega"][1] < 0.2
         assert abs(found.coupling[0] - expected[1]) < 1.5 * found.error["coupling"][0] < 0.2
         assert np.array_equal(found.omega, again.omega)
+
+    def test_their_noise_is_that_of_a_langevin_equation(self):
+        """A phase's mean over a time t has the variance 2 T / (a^2 t) (1 - (1 - exp(-a t)) / (a t)), a = cos phi."""
+        network, equilibrium, cost, target = pair(0.4)
+        temperature, beta, walkers, steps = 1e-4, 1e-3, 300, 400
+        with unwarned():
+            found = pg.stochastic(network, equilibrium, cost, target, temperature=temperature, beta=beta,
+                                  averages="langevin", walkers=walkers, steps=steps)  # fmt: skip
+        # Steps of a tenth of the time constant, the first fifth left out.
+        stiffness = np.cos(equilibrium.phases[1])
+        spans = 0.8 * steps / 10
+        variance = 2 * temperature / (stiffness * spans) * (1 - (1 - np.exp(-spans)) / spans)
+        expected = 2 * np.sqrt(2 * variance / walkers) / (2 * beta)
+        assert found.error["omega"][1] == pytest.approx(expected, rel=0.2)
 
     def test_a_state_that_noise_leaves_has_no_gradient(self):
         with pytest.warns(pg.GradientWarning, match="a sample did not stay near a stable state"):
@@ -333,7 +396,6 @@ def test_the_table_takes_every_method_by_name():
     table = pg.check_gradients(*asked(one_way("drifting")), methods=methods, **ASYMMETRIC)
     for name in ("omega", "coupling", "coupling_reverse"):
         assert table.relative_error[name][1:, 0].max() < 1e-3
-        assert np.all(table.stated_error[name] >= 0.9 * table.relative_error[name][:, 0] / 10)
 
 
 TRAINED = {
