@@ -166,11 +166,13 @@ class OnDevice:
         if len(networks) != len(self.devices):
             have = f"{counted(len(self.devices), 'device')} and {counted(len(networks), 'network')}"
             return f"Training on devices needs one device per network. There are {have}."
-        if plan.gradient not in ("centred", "two_phase") or plan.gradient_options:
+        if plan.gradient not in ("centred", "two_phase"):
             return (
                 f"A device shows no gradient={plan.gradient!r}: it can only be nudged. Use gradient='centred' or "
                 "'two_phase'."
             )
+        if plan.gradient_options:
+            return "A device is nudged by +beta and -beta, or by +beta. Train without 'gradient_options'."
         if not networks[0].reciprocal:
             return "Without reciprocal coupling nudged phases do not show the gradient, so that devices cannot learn."
         if plan.warm_start != "none":
