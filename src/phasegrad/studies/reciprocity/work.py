@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from phasegrad.datasets import vowels
+from phasegrad import datasets
 from phasegrad.equilibria import Equilibrium, find_equilibrium
 from phasegrad.gradients import Gradient, GradientWarning, adjoint, centred, cosine, dyadic, two_phase, unwarned
 from phasegrad.networks import Network, layered
@@ -69,7 +69,7 @@ def training(correction: str, asymmetry: float, epochs: int, first: int, count: 
         # That the plain gradient is biased is what is measured here.
         warnings.simplefilter("ignore", GradientWarning)
         networks = [one_way_layers(asymmetry, seed) for seed in seeds]
-        result = train(networks, [vowels(["a", "i"], seed=seed) for seed in seeds], plan, seed=list(seeds))
+        result = train(networks, [datasets.vowels(["a", "i"], seed=seed) for seed in seeds], plan, seed=list(seeds))
     accuracy = result.history.test_accuracy
     return {"untrained": accuracy[:, 0].tolist(), "trained": accuracy[:, -1].tolist()}
 
