@@ -11,7 +11,7 @@ from random_layouts import inputs_of, layouts, network_on
 
 import phasegrad as pg
 from phasegrad.dynamics import assemble
-from phasegrad.gradients import MeanGradient
+from phasegrad.gradients import MeanGradient, Propagation
 from phasegrad.training import prepare
 
 SMALL = pg.Layout([(1, 4, 5), (2, 2, 3), (3,)], [pg.Link(0, 1, 3, 2, 1), pg.Link(1, 2), pg.Link(0, 2)])
@@ -122,9 +122,9 @@ class TestGradients:
         network, state, cost, target = self.question()
         system = assemble(network, state.inputs, 3)
         outputs, limits = np.array(network.outputs), np.full(3, 1e-10)
-        mean = MeanGradient(system, state.phases, cost, outputs, target, limits=limits)
+        mean = MeanGradient(network, system, state.phases, cost, outputs, target, limits=limits)
         share = np.array([[0.2, 0.5, 0.3]])
-        sums, used = mean.take(share, ALL, method=method, beta=1e-4, frequencies="relative")
+        sums, used = mean.take(share, ALL, by=Propagation(method, 1e-4), frequencies="relative")
         exact = pg.adjoint(network, state, cost, target, wrt=ALL)
         assert np.all(used)
         for name in ALL:

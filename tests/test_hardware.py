@@ -387,6 +387,7 @@ class TestOnDevice:
         ("changes", "words"),
         [
             ({"gradient": "adjoint"}, "it can only be nudged"),
+            ({"gradient_options": {"points": 4}}, "without 'gradient_options'"),
             ({"warm_start": "epoch", "batch_size": 1}, "warm_start='none'"),
             ({"record": "condition"}, "nothing else"),
         ],

@@ -13,7 +13,7 @@ import pytest
 import phasegrad as pg
 from phasegrad.benchmarks import PlainTraining
 from phasegrad.dynamics import build_system
-from phasegrad.gradients import MeanGradient
+from phasegrad.gradients import MeanGradient, Propagation
 from phasegrad.objectives import CLASS_OBJECTIVES
 from phasegrad.solvers import Products
 from phasegrad.studies import published
@@ -316,7 +316,7 @@ class TestGradients:
         phases, (system, _) = pg.find_equilibrium(network, x).phases, build_system(network, x)
         nodes, solve = np.array(network.outputs), Products.solve
         target = phases[:, nodes] + np.array([[1.0], [1e-9]])
-        mean = MeanGradient(system, phases, pg.PhaseTargets(), nodes, target, limits=np.full(2, 1e-9),
+        mean = MeanGradient(network, system, phases, pg.PhaseTargets(), nodes, target, limits=np.full(2, 1e-9),
                             products=Products.of(system))  # fmt: skip
 
         def spoilt(self, *given):
@@ -325,7 +325,7 @@ class TestGradients:
 
         for solver, expected in ((solve, [True, True]), (spoilt, [True, False])):
             monkeypatch.setattr(Products, "solve", solver)
-            options = {"method": "adjoint", "beta": 0.1, "frequencies": "raw"}
+            options = {"by": Propagation("adjoint", 0.1), "frequencies": "raw"}
             assert mean.take(np.full((1, 2), 0.5), ["coupling"], **options)[1].tolist() == expected
 
     def test_differences_by_what_does_not_learn_cost_no_sample(self):

@@ -17,6 +17,8 @@ the reference eliminates it,
 
 and what comes out does not depend on which oscillator is the reference. The reaction of a nudge, whose cost is one of
 phases counted from the reference, acts on the reference.
+
+Under a correction (`phasegrad.dynamics._correction`) the Laplacian at the free state is the transposed one.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ import numpy as np
 from scipy import sparse
 
 from phasegrad._validation import Array, BoolArray, FloatArray
+from phasegrad.dynamics._correction import Correction
 from phasegrad.dynamics._nudges import Pull
 from phasegrad.graphs import Graph, lazy_property, refuse_dense
 from phasegrad.terms import Stiffness, Term, Values
@@ -71,6 +74,7 @@ class System:
     values: Values
     held_phases: FloatArray
     pull: Pull | None = None
+    correction: Correction | None = None
     workspace: Workspace = field(default_factory=Workspace, repr=False)
 
     @property
@@ -169,7 +173,15 @@ class System:
             workspace=self.workspace if self.shared else Workspace(),
             held_phases=self.held_phases[rows],
             pull=None if self.pull is None else self.pull.take(rows),
+            correction=None if self.correction is None else self.correction.take(rows),
         )
+
+    def corrected(self, phases: Array) -> System:
+        """Return the system with the correction at free phases (B, N); itself where coupling is reciprocal."""
+        if self.reciprocal:
+            return self
+        forward, backward, _ = self._weights(phases, None)
+        return self.replace(correction=Correction(phases, forward - backward, self.drifts))
 
     def place(self, phases: Array) -> Array:
         """Return phases (B, N) turned into this system's gauge: held oscillators where they are held."""
@@ -198,6 +210,8 @@ class System:
             total[:, self.pull.nodes] += pull
             if self.drifts:
                 total[:, self.graph.reference] -= np.sum(pull, axis=1)
+        if self.correction is not None:
+            total = total + self.correction.force(self.graph, phases)
         return total - total[:, [self.graph.reference]] if self.drifts else total
 
     def own_force(self, phases: Array) -> Array:
@@ -245,6 +259,8 @@ class System:
         """
         stiffness = self._stiffness(phases, floor)
         forward, backward, diagonal = self._weights(stiffness, phases.shape[0])
+        if self.correction is not None:
+            forward, backward = forward - self.correction.skew, backward + self.correction.skew
         places, chosen = self.graph.dense_places
         size, batch = self.graph.free.size, phases.shape[0]
         flat = np.zeros((batch, size * size), dtype=phases.dtype)
@@ -270,6 +286,9 @@ class System:
             if self.pull is not None:
                 on_reference[:, where] -= np.sum(curvature, axis=1)
             matrix -= on_reference[:, None, :]
+            if self.correction is not None:
+                common = self.correction.common(self.graph)
+                matrix += (common[:, self.graph.free] - common[:, [self.graph.reference]])[:, :, None]
         return matrix
 
     def sparse_laplacian(self, phases: Array, *, floor: float | None = None) -> sparse.csr_array:
@@ -322,13 +341,15 @@ class System:
         """Return how far each oscillator's drive exceeds the most that all others can pull it, (B, N).
 
         A positive entry proves that there is no equilibrium. Oscillators for which the test says nothing (held
-        ones without a force balance of their own, nudged ones) have minus infinity. Where the network drifts the
-        common frequency must be within the reach of all of them: the excess is the gap to the farthest.
+        ones without a force balance of their own, nudged or corrected ones) have minus infinity. Where the network
+        drifts the common frequency must be within the reach of all of them: the excess is the gap to the farthest.
         """
         drive, reach = np.broadcast_arrays(self.drive, self.capacity)
         silent = np.zeros(self.graph.size, dtype=bool)
         if self.pull is not None:
             silent[self.pull.nodes] = True
+        if self.correction is not None:
+            silent[:] = True
         if self.graph.clamped or self.graph.grounded or self.pull is not None:
             silent[self.graph.held] = True
         reach = np.where(silent, np.inf, reach)

@@ -26,7 +26,7 @@ def beta_for(question: Question, error: float, order: int) -> float:
 @on_one_blas_thread
 def _bending_rate(question: Question) -> FloatArray:
     """Return per sample how fast the response to a nudge bends with its strength, (B,)."""
-    system, phases = question.system, question.phases
+    system, phases = question.responding, question.phases
     refuse_dense(question.nodes.size, "The curvature of a cost", "Nudge fewer outputs, or use the adjoint gradient.")
     free, where = question.network.graph.free, question.places
     pull = np.zeros((system.batch, free.size))
@@ -49,12 +49,12 @@ def _bending_rate(question: Question) -> FloatArray:
 
 def _compliance(question: Question, hessian: Array) -> FloatArray:
     """Return the norm of the outputs' response to unit pulls on them, times the curvature of the cost, (B,)."""
-    where, size = question.places, question.network.graph.free.size
+    where, size, system = question.places, question.network.graph.free.size, question.responding
     if where.size > _FEW_OUTPUTS:
         return _largest_compliance(question, hessian)
     unit = np.zeros((question.system.batch, size, where.size))
     unit[:, where, np.arange(where.size)] = 1.0
-    reach, regular = respond(question.system, question.phases, question.system.reacting(unit), accuracy=_ROUGHLY)
+    reach, regular = respond(system, question.phases, system.reacting(unit), accuracy=_ROUGHLY)
     compliance = np.linalg.norm(reach[:, where] @ hessian, ord=2, axis=(1, 2))
     compliance[~regular] = np.inf
     return np.asarray(compliance)
@@ -62,13 +62,12 @@ def _compliance(question: Question, hessian: Array) -> FloatArray:
 
 def _largest_compliance(question: Question, hessian: Array) -> FloatArray:
     """Return the same for many outputs by a power iteration: a few solves instead of one per output."""
-    where, batch = question.places, question.system.batch
+    where, batch, system = question.places, question.system.batch, question.responding
     vector = np.ones((batch, where.size)) / np.sqrt(where.size)
     right, growth = np.zeros((batch, question.network.graph.free.size)), np.zeros(batch)
     for _ in range(_POWER_STEPS):
         right[:, where] = np.einsum("bij,bj->bi", hessian, vector)
-        pulled = question.system.reacting(right)
-        answer, regular = respond(question.system, question.phases, pulled, accuracy=_ROUGHLY)
+        answer, regular = respond(system, question.phases, system.reacting(right), accuracy=_ROUGHLY)
         growth = np.linalg.norm(answer[:, where], axis=1)
         vector = answer[:, where] / np.where(growth > 0, growth, 1.0)[:, None]
         growth[~regular] = np.inf

@@ -14,20 +14,31 @@ from phasegrad._validation import FloatArray, choice
 from phasegrad.equilibria import Equilibrium
 from phasegrad.gradients._adjoint import adjoint
 from phasegrad.gradients._autograd import autograd
+from phasegrad.gradients._copies import dyadic
 from phasegrad.gradients._differences import finite_difference
 from phasegrad.gradients._drawing import plot_table
-from phasegrad.gradients._nudged import centred, holomorphic, two_phase
+from phasegrad.gradients._moving import continuous
+from phasegrad.gradients._nudged import centred, holomorphic, random_sign, two_phase
 from phasegrad.gradients._question import Gradient
+from phasegrad.gradients._thermal import stochastic
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Every way to a gradient, by name.
+#: Every way to a gradient, by name; the first six need nothing but their nudge.
 METHODS: dict[str, Callable[..., Gradient]] = {
-    method.__name__: method for method in (adjoint, two_phase, centred, holomorphic, finite_difference, autograd)
-}
+    method.__name__: method
+    for method in (
+        adjoint, two_phase, centred, holomorphic, finite_difference, autograd, dyadic, random_sign, continuous,
+        stochastic,
+    )
+}  # fmt: skip
+#: Those that are compared if none is named.
+DEFAULT = tuple(METHODS)[:6]
+_NUDGED = (two_phase, centred, random_sign, dyadic, continuous, stochastic)
+_CORRECTED = (two_phase, centred, holomorphic, random_sign)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +112,8 @@ class GradientTable:
 def check_gradients(
     network: Network, equilibrium: Equilibrium, objective: Cost, target: ArrayLike, *,
     wrt: str | Iterable[str] | None = None, methods: Iterable[str] | None = None, frequencies: str = "relative",
-    beta: float = 1e-4, step: float | None = None,
+    beta: float = 1e-4, correction: str = "none", step: float | None = None, rate: float = 1e-6,
+    temperature: float = 1e-6,
 ) -> GradientTable:  # fmt: skip
     """Compare every gradient method with every other.
 
@@ -112,11 +124,16 @@ def check_gradients(
     wrt : str or sequence of str, optional
         Parameters to derive by, or "inputs"; all parameters that the network has if left out.
     methods : sequence of str, optional
-        All six if left out; autograd is left out, and named so, where PyTorch is not installed.
+        Adjoint, two_phase, centred, holomorphic, finite_difference and autograd if left out; by name also dyadic,
+        random_sign, continuous and stochastic. Autograd is left out, and named so, where PyTorch is not installed.
     beta : float
-        Nudge of `two_phase` and `centred`.
+        Nudge of all methods that have one but `holomorphic`, whose nudge is chosen.
+    correction : {"none", "asymmetric"}
+        Of `two_phase`, `centred`, `holomorphic` and `random_sign`.
     step : float, optional
         Step of `finite_difference`, chosen by it if left out.
+    rate, temperature : float
+        Of `continuous` and of `stochastic`.
 
     See Also
     --------
@@ -137,7 +154,7 @@ def check_gradients(
     """
     if wrt is None:
         wrt = tuple(network.parameters)
-    wanted = tuple(METHODS) if methods is None else (methods,) if isinstance(methods, str) else tuple(methods)
+    wanted = DEFAULT if methods is None else (methods,) if isinstance(methods, str) else tuple(methods)
     if not wanted:
         raise ValueError("The 'methods' parameter of check_gradients must name at least one method.")
     for name in wanted:
@@ -149,9 +166,13 @@ def check_gradients(
     parameters = (wrt,) if isinstance(wrt, str) else tuple(wrt)
     gradients = {}
     for name in used:
-        options: dict[str, Any] = {"beta": beta} if METHODS[name] in (two_phase, centred) else {}
-        options |= {"step": step} if METHODS[name] is finite_difference else {}
-        gradients[name] = METHODS[name](
+        method = METHODS[name]
+        options: dict[str, Any] = {"beta": beta} if method in _NUDGED else {}
+        options |= {"correction": correction} if method in _CORRECTED else {}
+        options |= {"step": step} if method is finite_difference else {}
+        options |= {"rate": rate} if method is continuous else {}
+        options |= {"temperature": temperature} if method is stochastic else {}
+        gradients[name] = method(
             network, equilibrium, objective, target, wrt=parameters, frequencies=frequencies, **options
         )
     cosines, errors, stated = {}, {}, {}

@@ -2,18 +2,24 @@ r"""The mean gradient of a mini-batch: what training descends along.
 
 For equilibrium propagation it is a difference of local slopes of the energy between nudged states, weighed and summed
 over the samples; each term sums its own (`Term.summed_contrast`), for couplings by products of matrices where it can,
-so that no array of samples times edges is made. The adjoint gradient is put together in the same way.
+so that no array of samples times edges is made. The adjoint gradient is put together in the same way. Every other
+method (`Propagation`) gives the slopes of every sample, which are summed here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from phasegrad._validation import Array, BoolArray, FloatArray, IntArray
 from phasegrad.dynamics import Pull, System
+from phasegrad.equilibria import Status
 from phasegrad.gradients._differences import difference_slopes
+from phasegrad.gradients._nudged import drawn_signs
+from phasegrad.gradients._propagation import Propagation
+from phasegrad.gradients._question import Question
+from phasegrad.networks import Network
 from phasegrad.objectives import Cost
 from phasegrad.solvers import BATCHED, FOLLOWING, STOPPING, Products, respond
 from phasegrad.terms import States
@@ -27,6 +33,8 @@ class MeanGradient:
 
     Parameters
     ----------
+    network : Network
+        One of the R networks, for what all of them share: graph and terms.
     system : System
         The flat batch, (R b) samples.
     phases : ndarray, shape (R b, N)
@@ -43,6 +51,7 @@ class MeanGradient:
 
     def __init__(
         self,
+        network: Network,
         system: System,
         phases: FloatArray,
         cost: Cost,
@@ -53,57 +62,67 @@ class MeanGradient:
         strict: bool = True,
         products: Products | None = None,
     ) -> None:
-        self.system, self.phases, self.products, self.strict = system, phases, products, strict
+        self.network, self.system, self.phases = network, system, phases
+        self.products, self.strict = products, strict
         self.cost, self.nodes, self.target, self.limits = cost, nodes, target, limits
 
     def take(
-        self, share: FloatArray, names: Sequence[str], *, method: str, beta: float, frequencies: str
-    ) -> tuple[dict[str, FloatArray], BoolArray]:
+        self, share: FloatArray, names: Sequence[str], *, by: Propagation, frequencies: str,
+        streams: Sequence[np.random.Generator] = (),
+    ) -> tuple[dict[str, FloatArray], BoolArray]:  # fmt: skip
         """Return the sums (R, width) by every parameter named, and which samples have a part in them, (R b,).
 
         Samples of no share have none; where a nudged state was not found the sample is left out, and the shares (R, b)
-        of the network's other samples are brought to the same sum.
+        of the network's other samples are brought to the same sum. What a method draws comes from the networks' own
+        ``streams``.
         """
         rows = np.flatnonzero(share.ravel() > 0)
-        if method == "adjoint":
+        if by.method == "finite_difference":
+            return self._differences(rows, share, names, raw=frequencies == "raw")
+        if not (by.exact or by.contrasts):
+            return self._one_by_one(rows, share, names, by, frequencies, streams)
+        span = np.full(share.size, 2 * by.beta if by.method == "centred" else by.beta)
+        if by.exact:
             response, found = self._response(rows)
             found &= np.all(np.isfinite(response[rows]), axis=1)
             response[rows[~found]] = 0.0
-        elif method == "finite_difference":
-            return self._differences(rows, share, names, raw=frequencies == "raw")
         else:
-            plus, minus, found = self._nudged(rows, beta, both=method == "centred")
-            span = 2 * beta if method == "centred" else beta
+            if by.method == "random_sign":
+                span *= np.concatenate([drawn_signs(share.shape[1], stream)[:, 0] for stream in streams])
+            plus, minus, found = self._nudged(rows, by, np.sign(span))
         used = np.zeros(share.size, dtype=bool)
         used[rows] = found
         share = _rebalanced(share, used)
         sums: dict[str, FloatArray] = {}
         graph, values = self.system.graph, self.system.values
-        contrasts = method != "adjoint" and self.system.reciprocal
+        contrasts = not by.exact and self.system.reciprocal
         if contrasts:
             held = None if self.products is None else self.products.held
             states = [States(graph, phases, held) for phases in (plus, minus)]
+        elif not by.exact:
+            response = self.system.gauged((minus - plus) / span[:, None])
         for term in self.system.terms:
             asked = [parameter for parameter in term.parameters if parameter.name in names]
             if not asked:
                 continue
-            if method == "adjoint":
-                slopes = term.summed_products(graph, values, self.phases, response, share)
-            elif contrasts:
-                slopes = term.summed_contrast(graph, values, states[0], states[1], share / span)
+            if contrasts:
+                slopes = term.summed_contrast(graph, values, states[0], states[1], share / span.reshape(share.shape))
             else:
-                shift = self.system.gauged((minus - plus) / span)
-                slopes = term.summed_products(graph, values, self.phases, shift, share)
+                slopes = term.summed_products(graph, values, self.phases, response, share)
             for parameter in asked:
                 name, total = parameter.name, graph.sharing.collect(parameter.on, slopes[parameter.name])
                 sums[name] = term.raw_slope(graph, name, total) if frequencies == "raw" else total
         return sums, used
 
-    def _nudged(self, rows: IntArray, beta: float, *, both: bool) -> tuple[Array, Array, BoolArray]:
-        """Return the phases under +beta, and under -beta or free, and which of the samples ``rows`` were found."""
-        signs = np.array([1.0, -1.0] if both else [1.0])
+    def _nudged(self, rows: IntArray, by: Propagation, sign: FloatArray) -> tuple[Array, Array, BoolArray]:
+        """Return the phases under nudges of the samples' signs, (R b,), and under the other sign or free.
+
+        The mask says which of the samples ``rows`` were found.
+        """
+        signs = np.array([1.0, -1.0] if by.method == "centred" else [1.0])
         stacked = np.concatenate([rows] * signs.size)
-        pull = Pull(self.cost, self.nodes, self.target[stacked], np.repeat(signs, rows.size)[:, None] * beta)
+        strengths = np.repeat(signs, rows.size) * sign[stacked] * by.beta
+        pull = Pull(self.cost, self.nodes, self.target[stacked], strengths[:, None])
         found, limits = np.zeros(stacked.size, dtype=bool), self.limits[stacked]
         nudged = self.phases[stacked]
         if self.products is not None:
@@ -114,13 +133,16 @@ class MeanGradient:
             nudged[:, products.nodes] = moving if found.all() else np.where(found[:, None], moving, first)
         missing = np.flatnonzero(~found)
         if missing.size and not (self.strict and self.products is not None):
-            system = self.system.take(stacked[missing]).replace(pull=pull.take(missing))
+            system = self.system.take(stacked[missing])
+            if by.correction == "asymmetric":
+                system = system.corrected(nudged[missing])
+            system = system.replace(pull=pull.take(missing))
             # A state off the branch of the free one would be no small change of it, and its difference no slope.
             solution = (STOPPING if self.strict else FOLLOWING).solve(system, nudged[missing], limits[missing])
             nudged[missing], found[missing] = solution.phases, solution.residual <= limits[missing]
         plus, minus = self.phases.copy(), self.phases
         plus[rows] = nudged[: rows.size]
-        if both:
+        if signs.size > 1:
             minus = self.phases.copy()
             minus[rows] = nudged[rows.size :]
         return plus, minus, np.all(found.reshape(signs.size, rows.size), axis=0)
@@ -149,7 +171,6 @@ class MeanGradient:
     def _differences(
         self, rows: IntArray, share: FloatArray, names: Sequence[str], *, raw: bool
     ) -> tuple[dict[str, FloatArray], BoolArray]:
-        used = np.zeros(share.size, dtype=bool)
         part = self.system.take(rows)
         slopes, found = {}, np.ones(rows.size, dtype=bool)
         for term in part.terms:
@@ -160,12 +181,38 @@ class MeanGradient:
                         step=1e-5, raw=raw,
                     )  # fmt: skip
                     slopes[parameter.name], found = each, found & good
+        return self._summed(rows, share, slopes, found)
+
+    def _one_by_one(
+        self, rows: IntArray, share: FloatArray, names: Sequence[str], by: Propagation, frequencies: str,
+        streams: Sequence[np.random.Generator],
+    ) -> tuple[dict[str, FloatArray], BoolArray]:  # fmt: skip
+        """Return the sums of the slopes that a method has for every sample, those of a network after the other."""
+        question = Question(
+            by.method, self.network, self.cost, (rows.size,), self.system.take(rows), self.phases[rows], self.nodes,
+            self.target[rows], None, np.full(rows.size, Status.STABLE, dtype=object), tuple(names), frequencies,
+            correction=by.correction,
+        )  # fmt: skip
+        slopes = {name: np.zeros((rows.size, question.width(name))) for name in names}
+        found = np.zeros(rows.size, dtype=bool)
+        for r in range(share.shape[0]):
+            mine = np.flatnonzero(rows // share.shape[1] == r)
+            if mine.size:
+                values, found[mine] = by.slopes(question.take(mine), streams[r] if streams else None)
+                for name in names:
+                    slopes[name][mine] = question.in_units(name, values[name])
+        return self._summed(rows, share, slopes, found)
+
+    def _summed(
+        self, rows: IntArray, share: FloatArray, slopes: Mapping[str, FloatArray], found: BoolArray
+    ) -> tuple[dict[str, FloatArray], BoolArray]:
+        """Return the weighted sums of slopes (rows, width) of the samples that were found."""
+        used = np.zeros(share.size, dtype=bool)
         used[rows] = found
-        weights = _rebalanced(share, used)
-        sums = {}
+        weights, sums = _rebalanced(share, used), {}
         for name, each in slopes.items():
             whole = np.zeros((share.size, each.shape[1]))
-            whole[rows] = each
+            whole[rows[found]] = each[found]
             sums[name] = np.einsum("rb,rbp->rp", weights, whole.reshape(*share.shape, -1))
         return sums, used
 

@@ -14,8 +14,8 @@ from phasegrad.gradients._local import energy_slopes, local_products
 from phasegrad.gradients._question import asked_names, collected, in_units
 from phasegrad.networks import Network
 
-#: States that a gradient is made of: the weight of each, and its phases (B, N).
-States: TypeAlias = Sequence[tuple[complex, Array]]
+#: States that a gradient is made of: the weight of each, one for all samples or (B, 1), and its phases (B, N).
+States: TypeAlias = Sequence[tuple[complex | Array, Array]]
 
 
 def gradient_from_phases(

@@ -150,18 +150,18 @@ def _probes(question: Question) -> FloatArray:
     return each - each[:, [network.reference]] if network.pinned else each
 
 
-def _change(question: Question, weight: complex, phases: Array, shift: FloatArray) -> dict[str, FloatArray]:
-    response = np.broadcast_to(-np.real(weight) * shift, phases.shape)
+def _change(question: Question, weight: Array | complex, phases: Array, shift: FloatArray) -> dict[str, FloatArray]:
+    response = np.broadcast_to(-np.asarray(weight).real * shift, phases.shape)
     at = phases if question.network.reciprocal else question.phases
     products = local_products(question.network, question.system, question.wrt, at, response)
     return {name: question.in_units(name, slope) for name, slope in question.collected(products).items()}
 
 
-def _bend(question: Question, weight: complex, phases: Array, shift: FloatArray) -> dict[str, FloatArray]:
+def _bend(question: Question, weight: Array | complex, phases: Array, shift: FloatArray) -> dict[str, FloatArray]:
     """Return the second derivative of weight * dE/dp along a change of the phases, (B, width) by name."""
     states = [(1.0, phases + _BENT * shift), (1.0, phases - _BENT * shift), (-2.0, phases)]
     slopes = combined(question.network, question.system, question.wrt, question.phases, states)
-    return {name: np.real(weight) / _BENT**2 * question.in_units(name, slope) for name, slope in slopes.items()}
+    return {name: np.asarray(weight).real / _BENT**2 * question.in_units(name, slope) for name, slope in slopes.items()}
 
 
 @on_one_blas_thread
@@ -175,7 +175,8 @@ def _moved(question: Question, states: Pulled, which: int, probes: FloatArray) -
     pull[:, question.places] = -np.real(states.strengths[which]) * np.einsum(
         "bij,kj->bik", hessian, probes[:, question.nodes]
     )
-    shift, _ = respond(question.system, other.phases, question.system.reacting(pull))
+    system = question.responding
+    shift, _ = respond(system, other.phases, system.reacting(pull))
     moved = np.zeros((question.system.batch, graph.size, len(probes)))
     moved[:, graph.free] = shift
     return moved

@@ -29,27 +29,28 @@ _HALVINGS = 40
 
 @dataclass(frozen=True)
 class Pulling:
-    """What pulls the outputs: a cost and its target (B, M)."""
+    """What pulls the outputs: a cost and its target (B, M); the sign of the nudge, one for all samples or (B, 1)."""
 
     cost: Cost
     target: Array
+    signs: Array | float = 1.0
 
     @classmethod
-    def of(cls, question: Question, nudge: str, free: Array) -> Pulling:
+    def of(cls, question: Question, nudge: str, free: Array, signs: Array | float = 1.0) -> Pulling:
         """Return the pull of a nudge by word; a frozen one is that at the free phases (B, N) as they were read."""
         if nudge == "following":
-            return cls(question.objective, question.target)
+            return cls(question.objective, question.target, signs)
         read = free if nudge == "frozen" else question.phases
         _, (near,) = brought_together(question.network, question.phases, [read])
         outputs = np.take(near, question.nodes, axis=1)
-        return cls(Torques(), np.asarray(question.objective.force(outputs, question.target)))
+        return cls(Torques(), np.asarray(question.objective.force(outputs, question.target)), signs)
 
     def widened(self, question: Question, deviation: float) -> Pulling:
         """Return constant torques as large as noise of this deviation in the error that was read makes them."""
         slope = np.sum(np.abs(question.objective.hessian(question.outputs, question.target)), axis=-1)
         # The reference that phases are counted from is read, too.
         farther = _DEVIATIONS * np.sqrt(1 + question.network.pinned) * deviation * slope
-        return Pulling(self.cost, self.target + np.copysign(farther, self.target))
+        return Pulling(self.cost, self.target + np.copysign(farther, self.target), self.signs)
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Pulled:
 
     beta: float
     strengths: Sequence[complex]
-    weights: Sequence[complex]
+    weights: Sequence[Array | complex]
     others: Sequence[Equilibrium | None]
 
     @property
@@ -87,7 +88,8 @@ def pulled(question: Question, scheme: Scheme, beta: float, pulling: Pulling) ->
     """Return the equilibria under all nudges of a scheme."""
     nudges = scheme.at(beta)
     others = [_settled(question, pulling, strength) if strength else None for strength, _ in nudges]
-    return Pulled(beta, [strength for strength, _ in nudges], [weight for _, weight in nudges], others)
+    weights = [weight * pulling.signs for _, weight in nudges]
+    return Pulled(beta, [strength for strength, _ in nudges], weights, others)
 
 
 def held(question: Question, scheme: Scheme, beta: float, pulling: Pulling) -> Pulled:
@@ -110,6 +112,6 @@ def held(question: Question, scheme: Scheme, beta: float, pulling: Pulling) -> P
 @on_one_blas_thread
 def _settled(question: Question, pulling: Pulling, strength: complex) -> Equilibrium:
     """Return the flat batch of equilibria under a nudge, started at the free ones."""
-    beta = np.full((question.system.batch, 1), strength)
-    system = question.system.replace(pull=Pull(pulling.cost, question.nodes, pulling.target, beta))
+    beta = np.full((question.system.batch, 1), strength) * pulling.signs
+    system = question.responding.replace(pull=Pull(pulling.cost, question.nodes, pulling.target, beta))
     return settle(system, (system.batch,), question.phases, branch_solver(system))

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FREQUENCIES = ("relative", "raw")
+#: What a nudged network may be given so that its shift is the adjoint response; see `System.corrected`.
+CORRECTIONS = ("none", "asymmetric")
 #: What the gradient by the data is asked for as, beside the names of parameters; no parameter may be called so.
 INPUTS = "inputs"
 # From good to bad; from here on there is no equilibrium.
@@ -177,7 +179,7 @@ class Question:
     """A checked request for a gradient: the flat system, its free phases and targets, and what to derive by.
 
     ``inputs`` (B, n_in) are the data, None where the equilibrium was found without. ``turned`` says that the method
-    turns raw frequencies itself.
+    turns raw frequencies itself, ``correction`` what the network is given while it is nudged.
     """
 
     owner: str
@@ -193,6 +195,12 @@ class Question:
     wrt: tuple[str, ...]
     frequencies: str
     turned: bool = False
+    correction: str = "none"
+
+    @property
+    def responding(self) -> System:
+        """The system as a nudge meets it: with its correction, where one was asked for."""
+        return self.system if self.correction == "none" else self.system.corrected(self.phases)
 
     @property
     def solvable(self) -> IntArray:
@@ -232,11 +240,11 @@ class Question:
 
     def answer(
         self, values: Mapping[str, Array], errors: Mapping[str, Array], *, others: Iterable[Equilibrium] = (),
-        ok: BoolArray | None = None, beta: float | None = None,
+        ok: BoolArray | None = None, beta: float | None = None, reason: str = "",
     ) -> Gradient:  # fmt: skip
         """Return the gradient made of flat per-sample ``values``, NaN where an equilibrium is missing.
 
-        ``errors`` are in the units that were asked for.
+        ``errors`` are in the units that were asked for, ``reason`` says why a sample that is not ``ok`` may be missing.
         """
         severity = np.max([_severity(each) for each in (self.status, *(other.status for other in others))], axis=0)
         if ok is not None:
@@ -248,6 +256,7 @@ class Question:
                 f"{self.owner}: of {severity.size} samples {lost} have no gradient because an equilibrium was not "
                 f"found, and {shaky} have one at an equilibrium that is not stable. Rows without a gradient are NaN: "
                 "leave them out of sums, gradient.omega[gradient.valid]; gradient.status says what became of each."
+                + (f" {reason}" if lost and reason else "")
             )
 
         def shaped(flat: Array) -> Array:
@@ -264,6 +273,12 @@ class Question:
     def width(self, name: str) -> int:
         """Return how many entries a gradient by this name has."""
         return len(self.network.inputs) if name == INPUTS else int(self.network.parameters[name].size)
+
+
+def refuse_one_way(owner: str, network: Network, why: str, instead: str) -> None:
+    """Refuse a method that needs an energy where coupling is not reciprocal."""
+    if not network.reciprocal:
+        raise ValueError(f"{owner} needs reciprocal coupling: {why}. Use {instead}.")
 
 
 def asked_terms(network: Network, wrt: Sequence[str]) -> list[Term]:
@@ -317,7 +332,7 @@ def warn(message: str) -> None:
 
 def ask(
     owner: str, network: Network, equilibrium: Equilibrium, objective: Cost, target: ArrayLike,
-    wrt: str | Iterable[str], frequencies: str, *, turned: bool = False,
+    wrt: str | Iterable[str], frequencies: str, *, turned: bool = False, correction: str = "none",
 ) -> Question:  # fmt: skip
     """Check the arguments that every method shares and lay the batch flat."""
     given = network, equilibrium, objective
@@ -333,6 +348,7 @@ def ask(
             f"Give {owner} the network the equilibrium was found for."
         )
     names = asked_names(owner, network, wrt, frequencies, data=equilibrium.inputs is not None)
+    choice("correction", correction, CORRECTIONS, owner)
     goal = objective.check_target(target, network)
     words = ("An equilibrium", "targets")
     shape = joint_shape(equilibrium.shape, goal.shape[:-1], words, "Give one target per sample, or one for all.")
@@ -344,8 +360,9 @@ def ask(
     check_cost(objective, np.take(phases.real, nodes, axis=1), target, owner)
     data = None if equilibrium.inputs is None else _flat(equilibrium.inputs, shape)
     return Question(
-        owner, network, objective, shape, system, phases, nodes, target, data, status, names, frequencies, turned
-    )
+        owner, network, objective, shape, system, phases, nodes, target, data, status, names, frequencies, turned,
+        correction,
+    )  # fmt: skip
 
 
 def asked_names(

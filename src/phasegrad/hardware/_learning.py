@@ -177,6 +177,8 @@ class OnDevice:
                 f"A device shows no gradient={plan.gradient!r}: it can only be nudged. Use gradient='centred' or "
                 "'two_phase'."
             )
+        if plan.gradient_options:
+            return "A device is nudged by +beta and -beta, or by +beta. Train without 'gradient_options'."
         if not networks[0].reciprocal:
             return "Without reciprocal coupling nudged phases do not show the gradient, so that devices cannot learn."
         if plan.warm_start != "none":

@@ -232,7 +232,7 @@ def _judge_one_way(system: System, phases: Array, eigenvalue: bool) -> tuple[Any
     """
     verdict = np.zeros(system.batch, dtype=np.int64)
     smallest, error = np.full((2, system.batch), np.nan)
-    proven = meets_angle_condition(system, phases) & (system.pull is None)
+    proven = meets_angle_condition(system, phases) & (system.pull is None and system.correction is None)
     verdict[proven] = Verdict.STABLE
     nearly = _nearly_zero(system)
     for row in np.flatnonzero(~proven | eigenvalue):

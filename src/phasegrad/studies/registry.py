@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from phasegrad._validation import whole_number
-from phasegrad.studies import asymmetry, circuit, finite_beta, identity, images, transition
+from phasegrad.studies import asymmetry, circuit, finite_beta, identity, images, reciprocity, transition
 from phasegrad.studies.study import Study
 
 _MODULES = (
@@ -16,8 +16,9 @@ _MODULES = (
     "which_parameter", "peers", "readout", "mismatch", "outside",
 )  # fmt: skip
 STUDIES: tuple[Study, ...] = tuple(import_module(f"phasegrad.studies.{name}").STUDY for name in _MODULES)
-#: Studies that run only if they are asked for by name: not of the paper, or they need ngspice, or data and a GPU.
-ON_REQUEST: tuple[Study, ...] = (circuit.STUDY, images.STUDY, transition.STUDY)
+#: Studies that run only if they are asked for by name: not of the paper, or they need ngspice, data and a GPU, or long
+#: trainings.
+ON_REQUEST: tuple[Study, ...] = (circuit.STUDY, images.STUDY, reciprocity.STUDY, transition.STUDY)
 
 
 def choose(names: Sequence[str] = ()) -> tuple[Study, ...]:

@@ -140,11 +140,11 @@ class _Group(Learner):
             return tallies._replace(skipped=tallies.skipped + missing(settled.settled, some))
         share = weights / np.maximum(np.sum(weights, axis=1, keepdims=True), 1e-300)
         mean = MeanGradient(
-            settled.system, settled.phases, self.cost, self.nodes, some.targets.reshape(weights.size, -1),
+            self.network, settled.system, settled.phases, self.cost, self.nodes, some.targets.reshape(weights.size, -1),
             limits=settled.limits, strict=plan.accept is None, products=settled.products,
         )  # fmt: skip
         gradient, used = mean.take(
-            share, self.learn, method=plan.gradient, beta=plan.beta, frequencies=plan.frequencies
+            share, self.learn, by=plan.propagation, frequencies=plan.frequencies, streams=self.streams
         )
         moves = np.any(used.reshape(weights.shape), axis=1) & self.active
         steps, memory = self.steps_of(gradient, factor, moves)
@@ -251,8 +251,15 @@ class _Group(Learner):
             kept[rows] = (left <= limits) & exceeds(products, moving, floor)
         else:
             solution = _ALIGNED.solve(part, phases, limits)
-            kept[rows] = (solution.residual <= limits) & is_positive_definite(part.laplacian(solution.phases), floor)
+            kept[rows] = (solution.residual <= limits) & _exceeds(part, solution.phases, floor)
         return np.all(kept.reshape(inputs.shape[:2]), axis=1)
+
+
+def _exceeds(system: System, phases: FloatArray, floor: FloatArray) -> BoolArray:
+    """Return where no eigenvalue of the Laplacian, or its real part where that is not symmetric, is below ``floor``."""
+    if system.reciprocal:
+        return is_positive_definite(system.laplacian(phases), floor)
+    return np.asarray(np.min(np.linalg.eigvals(system.laplacian(phases)).real, axis=1, initial=np.inf) > floor)
 
 
 def _joined(parts: list[Arrays]) -> Arrays:

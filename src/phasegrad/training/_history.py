@@ -403,8 +403,10 @@ def origin_of(networks: Sequence[Network], plan: Plan, *parts: Samples | None) -
     graph = networks[0].graph
     same = plan.replace(epochs=0, evaluate_every=1, record=()) if isinstance(plan.schedule, Constant) else plan
     settings = {item.name: _plain(getattr(same, item.name)) for item in fields(same)}
-    if same.augmentation is None:
-        del settings["augmentation"]  # states are older than it
+    # States are older than these.
+    for name, before in (("augmentation", None), ("correction", "none"), ("gradient_options", ())):
+        if getattr(same, name) == before:
+            del settings[name]
     roles = [len(networks), graph.size, graph.inputs, graph.outputs, graph.reference, graph.clamped, graph.pinned]
     roles += [graph.grounded, networks[0].input_scale, networks[0].signed]
     # What older versions did not know is left out where it is not used: their states still belong to what they did.

@@ -106,6 +106,7 @@ class LaneEngine:
             (plan.batch_size != 1 or plan.optimizer != Momentum(0.0), "learn sample by sample, by plain descent"),
             (plan.weight_decay > 0 or plan.input_noise > 0 or plan.lock_floor is not None or plan.patience is not None,
              "have no weight decay, input noise, lock guard or patience"),
+            (plan.gradient not in _GRADIENTS or plan.gradient_options, f"have the gradients {', '.join(_GRADIENTS)}"),
             (plan.augmentation is not None, "take samples as they are, without augmentation"),
             (plan.fan_in is not None or plan.balance, "let all couplings learn alike"),
             (plan.coupling_norm is not None, "bound couplings one by one, not their norm"),

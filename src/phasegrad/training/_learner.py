@@ -44,6 +44,8 @@ class Learner:
         self.masked = {name for name, mask in self.masks.items() if not np.all(mask)}
         self.active = np.ones(rows.size, dtype=bool)
         self.bounds = bounds_of(self.network, problem.plan)
+        #: Of what an update draws: the streams of the networks.
+        self.streams: Sequence[np.random.Generator] = ()
 
     def train(self, orders: Array, factors: FloatArray, streams: Sequence[np.random.Generator]) -> Tallies:
         """Train for one epoch per column of the orders of all networks."""
@@ -65,7 +67,7 @@ class Learner:
         return Samples(inputs, samples.targets[mine, rows], samples.weights[mine, rows], labels)
 
     def _epoch(self, order: IntArray, factor: float, streams: list[np.random.Generator]) -> Tallies:
-        plan, samples = self.plan, self.parts["train"]
+        plan, samples, self.streams = self.plan, self.parts["train"], streams
         if plan.warm_start == "epoch":
             self.progress = self.progress._replace(phases=np.zeros_like(self.progress.phases))
         draws: Any = None

@@ -12,11 +12,11 @@ import numpy as np
 
 from phasegrad._validation import IntArray, choice, float_between, positive_float, whole_number
 from phasegrad.equilibria import Settling
+from phasegrad.gradients import Propagation
 from phasegrad.networks import Network
 from phasegrad.objectives import CosineCrossEntropy, Cost, PaperPair
 from phasegrad.training._optimizers import OPTIMIZERS, SCHEDULES, Constant, Optimizer, Schedule
 
-GRADIENTS = ("centred", "two_phase", "adjoint", "finite_difference")
 FREQUENCIES = ("raw", "relative")
 WARM_STARTS = ("none", "epoch", "run")
 RECORDS = ("condition", "gradient_cosine", "class_separation")
@@ -54,10 +54,18 @@ class Plan:
         Length of the training, and samples per update.
     optimizer : {"adam", "momentum", "sgd"} or Optimizer
     schedule : {"cosine", "constant", "staircase"} or Schedule
-    gradient : {"centred", "two_phase", "adjoint", "finite_difference"}
-        From nudges +beta and -beta, from one nudge, by one linear solve, or by differences of step 1e-5.
+    gradient : str
+        From nudges +beta and -beta ("centred"), from one nudge ("two_phase"), from one whose sign is drawn for every
+        sample ("random_sign"), from complex ones ("holomorphic"), from two copies ("dyadic"), from parameters that move
+        during the nudge ("continuous"), from means over noise ("stochastic"), by one linear solve ("adjoint"), or by
+        differences of step 1e-5 ("finite_difference"); see the functions of these names.
     beta : float
         The nudge.
+    correction : {"none", "asymmetric"}
+        What nudged networks are given where coupling is not reciprocal; see `two_phase`.
+    gradient_options : mapping of str to value
+        What else the gradient takes, by name: points and pattern of "centred", points of "holomorphic", rate of
+        "continuous", temperature (which it needs), averages, walkers and steps of "stochastic".
     frequencies : {"raw", "relative"}
         Whether omega descends along the gradient by what is turned, or by frequencies relative to their mean.
     clip : float or None
@@ -134,6 +142,8 @@ class Plan:
     schedule: Any = "cosine"
     gradient: str = "centred"
     beta: float = 0.001
+    correction: str = "none"
+    gradient_options: Any = ()
     frequencies: str = "raw"
     clip: float | None = None
     bounds: Any = ()
@@ -159,7 +169,9 @@ class Plan:
         for name, known, kind in (("optimizer", OPTIMIZERS, Optimizer), ("schedule", SCHEDULES, Schedule)):
             if not isinstance(getattr(self, name), kind):
                 self._set(name, known[choice(name, getattr(self, name), known, owner)])
-        choice("gradient", self.gradient, GRADIENTS, owner)
+        self._set("gradient_options", _checked_options(self.gradient_options, owner))
+        # It is checked as it is made.
+        _ = self.propagation
         choice("frequencies", self.frequencies, FREQUENCIES, owner)
         choice("warm_start", self.warm_start, WARM_STARTS, owner)
         several = isinstance(self.record, Iterable) and not isinstance(self.record, str)
@@ -182,6 +194,11 @@ class Plan:
             raise ValueError(f"The 'warm_start' of {owner} needs batches of one sample. Got {self.batch_size}.")
         if self.patience is not None and self.validation_fraction == 0:
             raise ValueError(f"The 'patience' of {owner} needs a validation_fraction above 0 to watch.")
+
+    @property
+    def propagation(self) -> Propagation:
+        """The gradient with its nudge, correction and options."""
+        return Propagation(self.gradient, self.beta, self.correction, self.gradient_options)
 
     @property
     def rates(self) -> dict[str, float]:
@@ -207,7 +224,8 @@ class Plan:
         return dataclasses.replace(self, **changes)
 
     def check_network(self, network: Network) -> None:
-        """Raise ValueError where the plan names what the network does not have."""
+        """Raise ValueError where the plan names what the network does not have, or needs what it is not."""
+        self.propagation.check_network(network)
         if self.balance and network.graph.layout is None:
             raise ValueError("The plan keeps couplings balanced, which is for networks that pg.layers makes.")
         if self.coupling_norm is not None and network.graph.layout is None:
@@ -350,6 +368,16 @@ def image_plan(**changes: Any) -> Plan:
 PAPER_BOUNDS: Mapping[str, tuple[float, float]] = MappingProxyType({"omega": (-3.0, 3.0), "coupling": (0.01, 8.0)})
 #: What learns in a layered network with clamped inputs and bias fields.
 LAYER_PARAMETERS = ("coupling", "field_strength", "field_phase")
+
+
+def _checked_options(given: Any, owner: str) -> tuple[tuple[str, Any], ...]:
+    pairs = dict(given) if isinstance(given, Mapping) or given == () or isinstance(given, tuple) else None
+    if pairs is None or not all(isinstance(name, str) for name in pairs):
+        raise TypeError(
+            f"The 'gradient_options' of {owner} must be a mapping of names to values, such as {{'points': 4}}. "
+            f"Got {given!r:.80}."
+        )
+    return tuple(sorted(pairs.items()))
 
 
 def _check_augmentation(given: Any, owner: str) -> None:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from phasegrad._validation import FloatArray
 from phasegrad.dynamics import laplacian
-from phasegrad.gradients import Gradient, adjoint, centred, cosine, finite_difference, two_phase, unwarned
+from phasegrad.gradients import adjoint, cosine, unwarned
 from phasegrad.networks import Network
 from phasegrad.training._plan import Plan
 from phasegrad.training._samples import Samples
 
-#: The gradients of a plan that come from nudged equilibria.
-NUDGED: dict[str, Callable[..., Gradient]] = {"two_phase": two_phase, "centred": centred}
 # Training samples on which the gradient is compared with the exact one.
 _PROBED = 32
 
@@ -46,10 +44,7 @@ def _gradient_cosine(plan: Plan, network: Network, parts: Mapping[str, Samples],
     question, options = _asked(plan, network, parts, r)
     with unwarned():
         exact = adjoint(*question, **options)
-        if plan.gradient in NUDGED:
-            used = NUDGED[plan.gradient](*question, beta=plan.beta, **options)
-        else:
-            used = finite_difference(*question, step=1e-5, **options) if plan.gradient == "finite_difference" else exact
+        used = exact if plan.propagation.exact else plan.propagation.gradient(*question, **options)
     means = [np.concatenate([np.nansum(each[name], axis=0) for name in names]) for each in (used, exact)]
     return cosine(*means)
 
@@ -61,7 +56,7 @@ def nudged_error(plan: Plan, network: Network, parts: Mapping[str, Samples], r: 
     """
     question, options = _asked(plan, network, parts, r)
     with unwarned():
-        gradient = NUDGED[plan.gradient](*question, beta=plan.beta, **options)
+        gradient = plan.propagation.gradient(*question, **options)
     each = {name: gradient.relative_error(name) for name in plan.rates}
     return max((float(np.max(error[np.isfinite(error)], initial=0.0)), name) for name, error in each.items())
 

@@ -14,6 +14,7 @@ from phasegrad.training._optimizers import Adam, Momentum
 
 #: "tf32" are single-precision numbers whose products are rounded to ten bits on the way in, on devices that have them.
 DTYPES = ("float32", "float64", "tf32")
+_GRADIENTS = ("centred", "two_phase", "adjoint")
 
 
 class TorchEngine:
@@ -38,8 +39,11 @@ class TorchEngine:
             return "The torch engine settles every sample from phase zero and takes stable states alone."
         if plan.frequencies == "relative" and "omega" in plan.rates and problem.networks[0].pinned:
             return "The torch engine descends along frequencies as they are, not relative to their mean."
-        if plan.gradient == "finite_difference":
-            return "The torch engine has no gradient by finite differences."
+        if plan.gradient not in _GRADIENTS or plan.gradient_options:
+            return (
+                f"The torch engine has the gradients {', '.join(_GRADIENTS)}, without options, and none by finite "
+                "differences or of another kind."
+            )
         if tuple(plan.objective.nodes(problem.networks[0])) != problem.networks[0].outputs:
             return "The torch engine nudges the outputs of a network, and nothing else."
         if type(plan.optimizer) not in (Adam, Momentum):

@@ -19,7 +19,7 @@ from phasegrad.training._history import History, Training, TrainingState, Traini
 from phasegrad.training._lanes import LaneEngine
 from phasegrad.training._optimizers import Arrays
 from phasegrad.training._plan import Plan, classifier_plan
-from phasegrad.training._records import NUDGED, nudged_error, record
+from phasegrad.training._records import nudged_error, record
 from phasegrad.training._samples import Samples, check_augmentation, gather, validation_rows
 from phasegrad.training._tensors import DTYPES, TorchEngine
 
@@ -107,7 +107,8 @@ def train(
     Training
         Trained ``networks``, their ``history`` with the untrained scores in front, and the ``state`` to go on from.
         Ctrl-C stops between two epochs, with a `TrainingWarning`, and returns what was trained until then. Where
-        coupling is not reciprocal and the gradient comes from nudges, a `GradientWarning` says how far off that is.
+        coupling is not reciprocal and the gradient comes from nudges without a correction, a `GradientWarning` says how
+        far off that is.
 
     See Also
     --------
@@ -399,7 +400,7 @@ class _Run:
 
     def _warn_of_bias(self, when: str) -> bool:
         """Warn where nudged equilibria do not show the gradient because coupling is not reciprocal; say whether."""
-        if self.networks[0].reciprocal or self.plan.gradient not in NUDGED or not self.plan.rates:
+        if self.networks[0].reciprocal or not self.plan.propagation.biased or not self.plan.rates:
             return False
         networks = self._current(self.engine.progress.parameters)
         share, name = max(nudged_error(self.plan, each, self.parts, r) for r, each in enumerate(networks))
@@ -408,7 +409,7 @@ class _Run:
         warnings.warn(
             f"{when} the gradient by {name} was off by up to {100 * share:.0f} % of its largest entry, on the first "
             f"training samples: the coupling is not reciprocal, and gradient={self.plan.gradient!r} is biased there. "
-            "Train with gradient='adjoint', which is right without reciprocity.",
+            "Train with correction='asymmetric', or gradient='dyadic' or 'adjoint', which are right there.",
             GradientWarning,
             stacklevel=4,
         )

@@ -5,6 +5,6 @@ circuit`` the same as pieces of a study. `CircuitResults` makes tables and verdi
 """
 
 from phasegrad.studies.circuit.claims import STUDY
-from phasegrad.studies.circuit.results import CircuitResults, compute
+from phasegrad.studies.circuit.results import CircuitResults
 
-__all__ = ["STUDY", "CircuitResults", "compute"]
+__all__ = ["STUDY", "CircuitResults"]
