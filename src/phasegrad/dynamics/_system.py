@@ -180,7 +180,7 @@ class System:
         """Return the system with the correction at free phases (B, N); itself where coupling is reciprocal."""
         if self.reciprocal:
             return self
-        forward, backward, _ = self._weights(phases, None)
+        forward, backward, _ = self._weights(self._stiffness(phases, None), phases.shape[0])
         return self.replace(correction=Correction(phases, forward - backward, self.drifts))
 
     def place(self, phases: Array) -> Array:

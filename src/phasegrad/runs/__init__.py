@@ -3,6 +3,7 @@
 from phasegrad.runs._runs import (
     CLASSIFIER_TASKS,
     IMAGE_NETWORK,
+    IN_TIME,
     SUCCESS,
     TASKS,
     ClassifierRun,
@@ -13,12 +14,14 @@ from phasegrad.runs._runs import (
     load_images,
     load_task,
     moves_of,
+    network_in_time,
 )
 from phasegrad.runs._tables import Quantities, Table, read_more, read_samples, read_table
 
 __all__ = [
     "CLASSIFIER_TASKS",
     "IMAGE_NETWORK",
+    "IN_TIME",
     "SUCCESS",
     "TASKS",
     "ClassifierRun",
@@ -31,6 +34,7 @@ __all__ = [
     "load_images",
     "load_task",
     "moves_of",
+    "network_in_time",
     "read_more",
     "read_samples",
     "read_table",
