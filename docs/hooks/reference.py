@@ -31,7 +31,7 @@ GROUPS: dict[str, tuple[str, str, str]] = {
         "Networks",
         "Graphs of oscillators with their parameters: frozen values, made by a builder or edge by edge.",
         "Network layered signed_layers layers Dense Convolution Layout Link random_network complete ring lattice "
-        "small_world random_regular erdos_renyi from_matrix to_matrix from_networkx to_networkx",
+        "small_world random_regular erdos_renyi mean_field honeycomb from_matrix to_matrix from_networkx to_networkx",
     ),
     "starts": (
         "Initial frequencies",
@@ -49,11 +49,16 @@ GROUPS: dict[str, tuple[str, str, str]] = {
         "find_equilibrium find_equilibria critical_scale Equilibrium Equilibria CriticalScale Status Settling Newton "
         "GradientFlow energy force laplacian Nudge",
     ),
+    "time": (
+        "Dynamics in time",
+        "Trajectories from any start, with noise or inertia, and the transition to synchrony.",
+        "simulate Trajectory transition Transition simulate_amplitudes AmplitudeTrajectory",
+    ),
     "gradients": (
         "Gradients",
-        "Six ways to the gradient with one signature, tables that compare them, and the choice of the nudge.",
-        "two_phase centred holomorphic adjoint finite_difference autograd check_gradients cosine suggest_beta Gradient "
-        "GradientTable GradientWarning",
+        "Every way to the gradient with one signature, tables that compare them, and the choice of the nudge.",
+        "two_phase centred random_sign holomorphic dyadic continuous stochastic adjoint finite_difference "
+        "autograd check_gradients cosine suggest_beta Gradient GradientTable GradientWarning",
     ),
     "measuring": (
         "Measuring",

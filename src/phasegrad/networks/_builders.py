@@ -221,6 +221,11 @@ def mean_field(n: int, coupling: float = 1.0, *, omega: ArrayLike | None = None,
     The same forces as ``complete(n, coupling=K / n)``, without edges: time and memory grow with n, not with its square.
     K is the parameter ``global_coupling``, one number.
 
+    See Also
+    --------
+    complete : The same coupling edge by edge.
+    transition : The order parameter by coupling.
+
     Examples
     --------
     >>> import phasegrad as pg
@@ -280,6 +285,11 @@ def honeycomb(
     References
     ----------
     Ogranovich, Guo, Venkatakrishnan, Shapiro, Bullo and Pasqualetti 2026, arXiv:2604.01469.
+
+    See Also
+    --------
+    ring : One cycle.
+    find_equilibria : All stable states.
 
     Examples
     --------

@@ -45,6 +45,18 @@ class AmplitudeTrajectory:
     times : ndarray, shape (T,)
     states : ndarray of complex, shape (T, ..., N)
         z = r exp(i theta), in the frame of the phase model: it turns with the mean frequency where nothing fixes it.
+
+    See Also
+    --------
+    simulate_amplitudes : Stuart-Landau oscillators in time.
+    Trajectory : The phases of a network in time.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> run = pg.simulate_amplitudes(pg.ring(4), [0.0, 1.0])
+    >>> run.amplitudes[-1].round(6).tolist()
+    [1.0, 1.0, 1.0, 1.0]
     """
 
     times: FloatArray
@@ -81,6 +93,11 @@ def simulate_amplitudes(
         Frequencies, or phases at which inputs are clamped on the unit circle.
     tolerance : float
         Relative error of a step.
+
+    See Also
+    --------
+    simulate : The phase model in time.
+    AmplitudeTrajectory : What oscillators with amplitudes did.
 
     Examples
     --------

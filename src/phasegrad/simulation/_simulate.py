@@ -79,6 +79,13 @@ def simulate(
     -------
     Trajectory
 
+    See Also
+    --------
+    Trajectory : The phases of a network in time.
+    force : The force on every oscillator.
+    find_equilibrium : One certified equilibrium per sample.
+    simulate_amplitudes : Oscillators with amplitudes.
+
     Examples
     --------
     >>> import numpy as np, phasegrad as pg

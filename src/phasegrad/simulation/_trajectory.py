@@ -46,6 +46,18 @@ class Trajectory:
         The instantaneous frequency of every oscillator in the frame; with noise, what the forces alone make of it.
     network : Network
     frame : {"rotating", "laboratory"}
+
+    See Also
+    --------
+    simulate : The dynamics in time.
+    Equilibrium : Phases with the certificate of every sample.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> run = pg.simulate(pg.ring(5, omega=[-0.2, 0.1, 0.0, 0.3, -0.2]), [0.0, 30.0, 60.0])
+    >>> run.order_parameter().round(3).tolist(), round(float(run.locked_frequency), 6)
+    ([1.0, 0.994, 0.994], 0.0)
     """
 
     times: FloatArray

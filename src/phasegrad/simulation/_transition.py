@@ -77,6 +77,18 @@ class Transition:
         The distribution, "given" for frequencies of one's own.
     size : int
         Number of oscillators.
+
+    See Also
+    --------
+    transition : The order parameter by coupling.
+    mean_field : All-to-all coupling without edges.
+
+    Examples
+    --------
+    >>> import phasegrad as pg
+    >>> found = pg.transition("lorentzian", [3.0], size=500)
+    >>> found.critical, found.theory.round(3).tolist()
+    (1.0, [0.816])
     """
 
     couplings: FloatArray
@@ -153,6 +165,12 @@ def transition(
         Of random phases and frequencies.
     progress : callable, optional
         Called with each coupling that is done and the order parameter found there.
+
+    See Also
+    --------
+    Transition : The order parameter by coupling, beside theory.
+    mean_field : All-to-all coupling without edges.
+    simulate : The dynamics in time.
 
     Examples
     --------
