@@ -671,6 +671,7 @@ def test_train_as_classifier_shows_draws_saves_and_predicts(task, tmp_path):
     assert accuracy == pytest.approx(runs[seed]["test_accuracy"])
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_the_classifiers_trained_so_far(tmp_path):
     out = tmp_path / "out.json"
     words = ("train", "digits", "--hidden", "5", "--epochs", "100000", "--seeds", "0:3", "--json", str(out))

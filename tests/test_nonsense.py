@@ -33,6 +33,7 @@ VALID = {
     "predict": [("model.npz", "samples.csv")],
     "grid": [("case9",)],
     "chip": [("vowels", "--chips", "1", "--epochs", "0")],
+    "lab": [("model.npz", "--no-open", "--out", "lab.html")],
     "draw": [("picture.svg",)],
     "studies": [()],
     "reproduce": [("finite-beta", "--seeds", "1", "--workers", "1", "--out", "out")],
@@ -198,7 +199,6 @@ MODES = [
     ("train", "vowels", "--epochs", "2", "--seeds", "1"),  # of this seed the test part holds the largest value
     ("train", "iris", "--hidden", "2", "--epochs", "2"),
     ("train", "xor", "--method", "classifier", "--hidden", "2", "--epochs", "2"),
-    ("train", "vowels", "--method", "classifier", "--hidden", "2", "--epochs", "1"),
     ("train", "table.csv", "--target", "kind", "--hidden", "2", "--epochs", "2"),
     ("grid", "case9"),
     ("draw", "picture.svg"),
@@ -214,7 +214,8 @@ def test_every_option_is_known_here():
 @pytest.mark.parametrize(
     "mode",
     [*MODES, *(pytest.param((command, *more), marks=pytest.mark.slow) for command, more in (
-        ("train", ("digits", "--hidden", "2", "--epochs", "2")), ("verify", ("--sizes", "6", "--seeds", "1")),
+        ("train", ("digits", "--hidden", "2", "--epochs", "2")),
+        ("train", ("vowels", "--method", "classifier", "--hidden", "2", "--epochs", "1")), ("verify", ("--sizes", "6", "--seeds", "1")),
     ))],
     ids=" ".join,
 )  # fmt: skip
