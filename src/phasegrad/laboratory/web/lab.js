@@ -25,7 +25,7 @@ export class Lab {
     this.colours = colours();
     this.bench = new Bench(data.scene ?? data.paper);
     this.#name();
-    this.stage = new Stage(this, byId("network"), byId("status"), byId("note"));
+    this.stage = new Stage(this, byId("network"), parts(["status", "note", "answer"]));
     this.readout = new Readout(this, {
       ...parts(["bars", "errors", "result"]), block: byId("error-block"), table: byId("numbers"),
     });
