@@ -38,12 +38,15 @@ export function drawBars(surface, view) {
 }
 
 function pairsOfBars(context, { exact, measured, middle, up, slot, paint, spread }) {
-  const wide = Math.max(1, Math.min(16, slot * 0.42 - 0.5));
-  const gap = Math.min(0.5, slot / 16);
+  // Thin bars keep their colour on whole pixels.
+  const thin = slot < 8;
+  const wide = thin ? Math.max(1, Math.floor(slot / 2)) : Math.min(16, slot * 0.42 - 0.5);
+  const gap = thin ? 0 : 0.5;
+  const place = (x) => (thin ? Math.round(x) : x);
   exact.forEach((value, k) => {
-    bar(context, middle(k) + gap, wide, up(0), up(value), paint.exact);
+    bar(context, place(middle(k)) + gap, wide, up(0), up(value), paint.exact);
     if (!measured) return;
-    bar(context, middle(k) - gap - wide, wide, up(0), up(measured[k]), paint.shift);
+    bar(context, place(middle(k)) - gap - wide, wide, up(0), up(measured[k]), paint.shift);
     const ends = spread && [measured[k] - spread[k], measured[k] + spread[k]].map(up);
     if (ends) whisker(context, middle(k) - 0.5 - wide / 2, ...ends, paint.ink);
   });
@@ -265,7 +268,9 @@ export function drawFan(surface, view) {
   const open = view.reach >= Math.PI ? Math.PI : 0.72;
   const radius = open === Math.PI ? Math.min(width, height) / 2 - 22
     : Math.min(width / 2 / Math.sin(open) - 18, 2 * (height - 60));
-  const centre = [width / 2, open === Math.PI ? height / 2 : 30 + radius];
+  // A full circle leaves room for the list of its rings.
+  const centre = open === Math.PI
+    ? [Math.max(width / 2, Math.min(width - radius - 24, 180 + radius)), height / 2] : [width / 2, 30 + radius];
   const turn = (phase) => (Math.max(-view.reach, Math.min(view.reach, phase)) / view.reach) * open;
   const point = (phase, size) => [centre[0] + size * Math.sin(turn(phase)), centre[1] - size * Math.cos(turn(phase))];
   const gaps = Math.max(1, view.names.length - 1);
@@ -274,7 +279,6 @@ export function drawFan(surface, view) {
   const listed = open === Math.PI || rings.length > MOST_ON_ARCS;
   context.font = FONT;
   if (listed) ringNames(context, view, height);
-  context.textAlign = "center";
   rings.forEach((ring, k) => {
     context.strokeStyle = paint.line;
     context.lineWidth = 1;
@@ -283,8 +287,10 @@ export function drawFan(surface, view) {
     context.stroke();
     context.fillStyle = paint.soft;
     const [x, y] = point(-0.95 * view.reach, ring);
-    if (!listed) context.fillText(view.names[k], Math.max(x + 14, 34), y + 18);
+    context.textAlign = "left";
+    if (!listed) context.fillText(view.names[k], Math.max(2, x - 14), y + 18);
   });
+  context.textAlign = "center";
   spokes(context, view, point, radius, rings.at(-1));
   const fills = [paint.class0, paint.class1];
   const many = view.phases.length > 20;

@@ -176,8 +176,8 @@ export class Classroom {
     const { learner } = this;
     const say = (text) => (this.parts.result.textContent = text);
     if (!learner) {
-      const replaced = this.lab.mine ? " A network of its own then takes the place of yours." : "";
-      say(`Choose what to learn, then press Learn.${replaced}`);
+      const replaced = this.lab.mine ? ": a network of its own takes the place of yours, which is kept" : "";
+      say(`Choose what to learn, then press Learn${replaced}.`);
       return;
     }
     const now = learner.history.at(-1);

@@ -12,7 +12,8 @@ const FLICKER = 450;
 
 export class Readout {
   constructor(lab, { bars, errors, block, result, table, formula, whiskers }) {
-    Object.assign(this, { lab, block, result, table, formula, whiskers, bars: new Surface(bars), errors: new Surface(errors) });
+    Object.assign(this, { lab, block, result, table, formula, whiskers });
+    Object.assign(this, { bars: new Surface(bars), errors: new Surface(errors) });
     this.curves = { oneSided: [], centred: [] };
     this.values = null;
     this.job = null;
