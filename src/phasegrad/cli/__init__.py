@@ -53,7 +53,7 @@ class _Command(_Readable, TyperCommand):
 
     help_panel = "More"  # below those of its own
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
         if ctx.resilient_parsing:  # a shell asks how a line may go on
             return super().parse_args(ctx, args)
         args = [word for word in args if word != _DEBUG]
@@ -66,7 +66,7 @@ class _Command(_Readable, TyperCommand):
         except typer.BadParameter as error:
             if error.param is None or given.get(error.param.name) is None:
                 raise
-            ctx.fail(refused(error.param, given[error.param.name], error.message))
+            return ctx.fail(refused(error.param, given[error.param.name], error.message))
 
     def invoke(self, ctx: Any) -> Any:
         try:

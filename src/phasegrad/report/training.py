@@ -192,9 +192,10 @@ def _draw_learning(axes: Axes, history: History) -> None:
     handles, names = [], []
     for each, score, word in ((axes, "loss", "cost"), (other, "accuracy", "accuracy")):
         history.plot(each, score=score)
-        each.get_legend().remove()
         lines, parts = each.get_legend_handles_labels()
         handles += lines
         names += [f"{word}, {part}" for part in parts]
+    for legend in filter(None, (axes.get_legend(), other.get_legend())):
+        legend.remove()
     other.legend(handles, names, loc="center right")
     letter(axes, "b", "learning")
