@@ -181,6 +181,7 @@ OTHERS = {
     "save",
     "plot",
     "out",
+    "drop_missing",
     "folder",
     "workers",
     "cluster",

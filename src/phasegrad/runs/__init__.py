@@ -14,7 +14,16 @@ from phasegrad.runs._runs import (
     load_task,
     moves_of,
 )
-from phasegrad.runs._tables import Quantities, Table, read_more, read_samples, read_table
+from phasegrad.runs._tables import (
+    Quantities,
+    Samples,
+    Table,
+    holds_answers,
+    read_more,
+    read_samples,
+    read_table,
+    write_answers,
+)
 
 __all__ = [
     "CLASSIFIER_TASKS",
@@ -26,12 +35,15 @@ __all__ = [
     "Quantities",
     "RegressorRun",
     "Runs",
+    "Samples",
     "Table",
     "determination",
+    "holds_answers",
     "load_images",
     "load_task",
     "moves_of",
     "read_more",
     "read_samples",
     "read_table",
+    "write_answers",
 ]
