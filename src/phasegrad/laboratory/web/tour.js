@@ -75,7 +75,7 @@ export const STEPS = [
   },
   {
     title: "Why half of the paper’s seeds fail",
-    text: "Each vowel has an output, and the decision goes to the output whose phase is nearest to 0. The cost, however, asks the right output for −0.2 and the other for +0.2, both equally far from 0: a tie. Call d how far output 1 is ahead of output 2 before learning. Networks that start with d > 0 become classifiers; those with d < 0 learn to say the opposite, near 0 % right. Flip the sign and see, or keep the cost and take the decision that it asks for.",
+    text: "Each vowel has an output, and the decision goes to the output whose phase is nearest to 0. The cost, however, asks the right output for −0.2 and the other for +0.2, both equally far from 0: a tie. Call d how far, on average, output 1 is ahead of output 2. Networks that begin with d > 0 become classifiers; those with d < 0 learn to say the opposite, near 0 % right. Flip the sign and see, or keep the cost and take the decision that it asks for.",
     enter: (lab) => learning(lab, "paper", AHEAD),
     shows: "pair",
     choices: true,
