@@ -456,7 +456,7 @@ class Tables(_OneFile):
         from phasegrad.runs import read_samples
 
         self.place.write_bytes(content)
-        samples = read_samples(self.place, FEATURES)
+        samples = read_samples(self.place, FEATURES).x
         assert samples.ndim == 2
         assert samples.shape[1] == 2
         assert len(samples) > 0

@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import psutil
 import pytest
 from typer.main import get_command
@@ -69,6 +70,7 @@ def test_debug_shows_the_traceback_behind_a_sentence(line, here):
     plain = here("train", "music").stderr
     assert "Traceback" not in plain
     assert shown.stderr.endswith(plain)
+    assert shown.stderr.count("Got 'music' instead.") == 2
 
 
 class TestCompletion:
@@ -180,12 +182,20 @@ def test_verify_exits_with_1_when_a_rule_is_missed(tmp_path):
         (("verify", "--sizes", "six"), "--sizes must be whole numbers separated by commas"),
         (("verify", "--sizes", "3"), "--sizes must be a whole number of at least 4"),
         (("verify", "--sizes", ""), "--sizes has no value. Give one, or leave it out."),
-        (("verify", "--seeds", "0"), "greater than or equal to 1"),
+        (("verify", "--seeds", "0"), "--seeds cannot be '0'. It must be at least 1."),
         (("verify", "--json", "no/such/folder/out.json"), "does not exist"),
         (("verify", "--json", "."), "is a folder"),
         (("draw", "picture.gif"), "must end in one of svg, png, pdf"),
-        (("draw", "picture.svg", "--beta", "-1"), "Invalid value for '--beta'"),
+        (("draw", "picture.svg", "--beta", "-1"), "--beta cannot be '-1'. It must be at least 0.000000001."),
         (("nonsense",), "No such command"),
+        (("train",), "TASK is missing. What to learn: vowels, fm, xor"),
+        (("predict", "m.npz"), "SAMPLES is missing. CSV file whose header names the model's features."),
+        (("verify", "--seeds", "two"), "--seeds cannot be 'two'. It must be a whole number."),
+        # What a name says is what is written there.
+        (("train", "xor", "--save", "new.csv"), "--save must end in .npz. Got 'new.csv'."),
+        (("train", "xor", "--json", "new.csv"), "--json must end in .json or be -. Got 'new.csv'."),
+        (("verify", "--json", "out"), "--json must end in .json or be -. Got 'out'."),
+        (("predict", "m.npz", "s.csv", "--out", "m.txt"), "--out must end in .csv. Got 'm.txt'."),
         (
             ("train", "music"),
             "TASK must be one of 'digits', 'iris', 'wine'",
@@ -198,7 +208,7 @@ def test_verify_exits_with_1_when_a_rule_is_missed(tmp_path):
         (("train", "vowels", "--learn", "mass"), "has no parameter 'mass'. Its parameters are omega, coupling."),
         (("train", "vowels", "--init", "lucky"), "--init must be one of 'random'"),
         (("train", "vowels", "--decision", "coin"), "--decision must be cosine or nearest"),
-        (("train", "vowels", "--learning-rate", "-1"), "Invalid value for '--learning-rate'"),
+        (("train", "vowels", "--learning-rate", "-1"), "--learning-rate cannot be '-1'. It must be at least 0."),
         (("train", "vowels", "--learn", "omega=-1"), "--learn must be a number, 0 or more. Got -1.0 instead."),
         (("train", "vowels", "--save", "no/such/folder/m.npz"), "does not exist"),
         (("train", "vowels", "--method", "magic"), "--method must be paper or classifier"),
@@ -238,8 +248,8 @@ def test_verify_exits_with_1_when_a_rule_is_missed(tmp_path):
         (("train", "vowels", "--learn", "omega=fast"), "--learn must be names of parameters"),
         (("predict", "gone.npz", "gone.csv"), "There is no file gone.npz"),
         (("reproduce", "finit-beta"), "There is no study 'finit-beta'. Did you mean 'finite-beta'?"),
-        (("reproduce", "--seeds", "0"), "greater than or equal to 1"),
-        (("reproduce", "--workers", "0"), "greater than or equal to 1"),
+        (("reproduce", "--seeds", "0"), "--seeds cannot be '0'. It must be at least 1."),
+        (("reproduce", "--workers", "0"), "--workers cannot be '0'. It must be at least 1."),
         (("reproduce", "--out", "/dev/null"), "/dev/null is a file. Name a folder."),
         (("reproduce", "--out", "/dev/null/below"), "Could not make the folder /dev/null/below"),
         (("reproduce", "--cluster", "here"), "--cluster must be the address of a dask scheduler"),
@@ -253,6 +263,86 @@ def test_wrong_words_get_one_sentence_and_status_2(words, message, tmp_path, mon
     assert message in " ".join(result.stderr.split())
     assert "Traceback" not in result.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("mine.npz", b"a letter"),
+        ("mine.npz", None),
+        ("mine.csv", b"x,y\n1,2\n"),
+        ("mine.csv", b""),
+        ("mine.csv", b"\xff\xfe"),
+    ],
+)
+def test_no_command_replaces_what_it_did_not_write(name, content, tmp_path, monkeypatch, here):
+    monkeypatch.chdir(tmp_path)
+    pg.save_model("model.npz", pg.Model(pg.layered(1, 2, 2), pg.PaperPair(), ("a", "b"), ("x",)))
+    Path("samples.csv").write_text("x\n1\n")
+    np.savez("mine.npz", header=np.arange(3)) if content is None else Path(name).write_bytes(content)
+    before = Path(name).read_bytes()
+    train, predict = ("train", "xor", "--epochs", "1", "--save"), ("predict", "model.npz", "samples.csv", "--out")
+    result = here(*(train if name == "mine.npz" else predict), name)
+    assert result.returncode == 2
+    assert "name another place, or delete it first." in " ".join(result.stderr.split()).lower()
+    assert Path(name).read_bytes() == before
+    for command, place in ((train, "ours.npz"), (predict, "ours.csv"), (("studies", "--json"), "ours.json")):
+        assert here(*command, place).returncode == 0
+        Path(place).touch()
+        assert here(*command, place).returncode == 0  # once more
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("train", "iris", "--plot", "p.svg"),
+        ("grid", "case9", "--plot", "p.svg"),
+        ("draw", "p.svg"),
+        ("bench", "--plot", "p.svg"),
+    ],
+)
+def test_a_picture_without_matplotlib_is_refused_before_any_work(words, tmp_path, monkeypatch, here):
+    from phasegrad import _validation
+
+    real = _validation.find_spec
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(_validation, "find_spec", lambda name: None if name == "matplotlib" else real(name))
+    result = here(*words)
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert "A picture needs matplotlib, which is not installed." in " ".join(result.stderr.split())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_verdicts_are_whole_in_80_columns():
+    from types import SimpleNamespace
+
+    from rich.console import Console
+
+    from phasegrad.report import verdict_tables
+    from phasegrad.report.verdicts import BADGES
+    from phasegrad.studies import STUDIES
+
+    claims = [claim for study in STUDIES for claim in study.claims]
+    for verdict, badge in BADGES.items():
+        judgements = [SimpleNamespace(claim=claim, verdict=verdict) for claim in claims]
+        console = Console(width=80, record=True, file=io.StringIO())
+        console.print(verdict_tables(SimpleNamespace(judgements=judgements, counts={verdict: len(claims)})))
+        shown = console.export_text()
+        assert max(map(len, shown.splitlines())) <= 80
+        wanted = {word for claim in claims for word in f"{claim.key} {claim.where} {badge.short}".split()}
+        assert wanted <= set(shown.split())
+
+
+def test_what_verify_could_not_measure_comes_with_a_reason():
+    from types import SimpleNamespace
+
+    from phasegrad.report.console import _verdict
+
+    claim = SimpleNamespace(key="identity-independent", note="")
+    judgement = SimpleNamespace(claim=claim, reason="There is no value of the largest residual.")
+    found = SimpleNamespace(missed=[], unmeasured=[judgement], tested=[judgement])
+    assert "not measured: identity-independent. There is no value of the largest residual.\n" in str(_verdict(found))
 
 
 def test_tables_break_at_blanks_alone_and_go_on_below():
@@ -385,7 +475,7 @@ class TestTrain:
             ("f1_hz,f2_hz\n850\n", "samples.csv, line 2: columns in this line 1, in the header 2."),
             ("f1_hz,f2_hz,f1_hz\n850,1300,7\n", "samples.csv, line 1 names the column 'f1_hz' twice"),
             (None, "samples.csv is a folder. Name a file."),
-            ("", "the file has no columns"),
+            ("", "samples.csv is empty. Give a table with a header"),
         ],
     )
     def test_wrong_samples_are_refused(self, tmp_path, text, message, here):
@@ -539,6 +629,7 @@ class TestReproduce:
         assert result.returncode == 0, result.stderr
         listed = json.loads(place.read_text())
         assert all(study["name"] in result.stdout for study in listed)
+        assert f"{len(listed)} studies, and 2 on request" in result.stdout
         # Of chips with faults the paper claims nothing: that study has checks alone.
         assert [study["name"] for study in listed if not study["claims"]] == ["mismatch"]
         assert {"key", "sentence", "where", "published", "rule"} == set(listed[0]["claims"][0])

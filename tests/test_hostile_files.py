@@ -491,7 +491,7 @@ class TestCommands:
         table, wrong = tmp_path / "samples.csv", tmp_path / "wrong.csv"
         table.write_text(f'"{quoted}",f2_hz\n0.5,0.1\n', newline="")
         wrong.write_text(f'"{quoted} too",f2_hz,"{quoted} too"\n0.5,0.1,0\n', newline="")
-        place = tmp_path / name.replace("/", "|")
+        place = tmp_path / f"{name.replace('/', '|')}.json"
         for words, status in (
             ((tmp_path / "model.npz", table, "--json", place), 0),
             ((tmp_path / "model.npz", wrong), 2),

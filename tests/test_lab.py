@@ -575,6 +575,141 @@ def test_bars_grow_with_the_shift_and_end_where_the_equilibrium_is(page):
     assert page.evaluate("lab.stage.busy && lab.bench.settled")
 
 
+CLASSES = ("Adelie", "Chinstrap", "Gentoo")
+FEATURES = ("bill length", "bill depth", "flipper", "mass", "Biscoe", "Dream", "Torgersen", "female", "male")
+
+
+@pytest.fixture(scope="module")
+def penguins(place):
+    """A page of one's own model: nine inputs, fifty hidden oscillators, three classes; and the model."""
+    x = np.random.default_rng(0).uniform(-1, 1, (30, 9))
+    fitted = pg.OscillatorClassifier(hidden=50, epochs=0, random_state=0).fit(x, np.arange(30) % 3).to_model()
+    made = pg.Model(fitted.network, fitted.objective, CLASSES, FEATURES, fitted.scaling, fitted.settling)
+    return lab(made, out=place / "penguins.html", open=False), made
+
+
+DRAWN = """async draw => {
+  const [seen, bars] = [[], []];
+  const {fillText, fillRect} = CanvasRenderingContext2D.prototype;
+  const own = CanvasRenderingContext2D.prototype;
+  own.fillText = function (text, x, y) { seen.push([text, x, y]); return fillText.call(this, text, x, y); };
+  own.fillRect = function (...box) { bars.push(box); return fillRect.apply(this, box); };
+  eval(draw);
+  Object.assign(own, {fillText, fillRect});
+  return {texts: seen, bars};
+}"""
+
+
+def drawn(page, what):
+    """Return the texts with their places and the rectangles that a piece of the page draws on its canvas."""
+    found = page.evaluate(DRAWN, what)
+    return [words for words, *_ in found["texts"]], found
+
+
+def test_a_model_says_what_it_decides_with_names_and_a_nudge_that_suits_it(penguins, visit):
+    path, made = penguins
+    page = visit(path)
+    names, _ = drawn(page, "lab.stage.draw()")
+    low, high = made.scaling.low, made.scaling.high
+    (decided,) = made.predict([(low + high) / 2]).names
+    assert text(page, "#answer") == f"The network decides: {decided}."
+    assert {*FEATURES, *CLASSES} - {decided} | {f"✓ {decided}"} <= set(names)
+    assert "Inputs are scaled: −1 and 1 are the ends of the training data." in text(page, "#controls-data")
+    page.click("#nudge")
+    assert 0.001 < error_shown(page) < 0.06
+    assert page.evaluate("lab.bench.bias(0.1, false)") > 0.3
+    page.select_option("#kind", "coupling")
+    labels, found = drawn(page, "lab.readout.rest({reading: true})")
+    assert len(found["bars"]) == 2 * made.network.n_edges
+    assert min(wide for _, _, wide, _ in found["bars"]) >= 1
+    assert sum("–" in label for label in labels) > 3
+    assert "change of −cos(θᵢ − θⱼ) / β" in text(page, "#formula")
+    page.set_viewport_size({"width": 390, "height": 844})
+    names, _ = drawn(page, "lab.stage.draw()")
+    assert {"in 1", "in 9", "Adelie"} - {decided} <= set(names)
+
+
+def test_a_regression_says_that_its_phase_is_the_scaled_quantity(place, visit):
+    x = np.random.default_rng(0).uniform(-1, 1, (12, 3))
+    fitted = pg.OscillatorRegressor(hidden=6, epochs=0, random_state=0).fit(x, x[:, 0]).to_model()
+    made = pg.Model(fitted.network, fitted.objective, ("price",), fitted.features, fitted.scaling, fitted.settling)
+    page = visit(lab(made, out=place / "price.html", open=False))
+    assert text(page, "#answer").startswith("The output’s phase stands for the scaled quantity: price ")
+    page.click("#tab-learning")
+    names, _ = drawn(page, "lab.classroom.draw()")
+    assert "output 1: price" in " ".join(names)
+    assert "output 2" not in " ".join(names)
+
+
+def test_learning_and_the_tour_leave_a_way_back_to_ones_own_network(penguins, visit):
+    page = visit(penguins[0])
+    page.click("#tab-learning")
+    assert page.is_hidden("#map")
+    _, found = drawn(page, "lab.classroom.draw()")
+    rings = [(words, x, y) for words, x, y in found["texts"] if words.startswith("output")]
+    assert [words.partition(" (")[0] for words, *_ in rings] == [f"output {k + 1}: {c}" for k, c in enumerate(CLASSES)]
+    assert np.min(np.diff([y for *_, y in rings])) >= 12
+    assert "takes the place of yours, which is kept" in text(page, "#learned")
+    assert page.is_hidden("#home")
+    page.evaluate("lab.change(() => (lab.bench.system.parameters.omega[12] = 0.123))")
+    mine = page.evaluate("lab.bench.current()")
+    page.click("#step")
+    assert page.is_visible("#map")
+    page.click("#home")
+    assert page.evaluate("lab.bench.current()") == mine
+    assert page.is_hidden("#home")
+    assert page.get_attribute("#open-tour", "title") == "Shows the paper’s network in place of yours"
+    page.click("#open-tour")
+    assert "Yours is kept: Back to my network shows it again." in text(page, "#message")
+    press(page, "Next")
+    page.click("#home")
+    assert page.is_hidden("#tour")
+    assert page.evaluate("lab.bench.current()") == mine
+
+
+def within(page, selector):
+    """Whether a part lies wholly in view, not below what sticks to the top."""
+    return page.evaluate(
+        """selector => {
+          const box = document.querySelector(selector).getBoundingClientRect();
+          const tour = document.getElementById('tour');
+          const stuck = tour.contains(document.querySelector(selector)) ? 0 : tour.getBoundingClientRect().bottom;
+          return box.height > 0 && box.top >= Math.max(0, stuck) - 1 && box.bottom <= innerHeight + 1;
+        }""",
+        selector,
+    )
+
+
+def test_a_phone_sees_what_a_step_changes_and_goes_on_from_there(page):
+    page.set_viewport_size({"width": 390, "height": 844})
+    for step, name, chart in ((2, "Nudge", "#bars"), (3, "Noisy meter", "#errors")):
+        page.evaluate(f"lab.tour.open({step})")
+        assert not within(page, chart)
+        page.click(f"[data-tour=actions] >> text={name}")
+        assert within(page, chart)
+        assert within(page, "[data-tour=next]")
+    pressed = page.eval_on_selector_all("[data-tour=actions] button", "all => all.map(each => each.ariaPressed)")
+    assert pressed == ["false", "true", "false"]
+    press(page, "Text")
+    assert page.is_visible("[data-tour=text]")
+    page.click("[data-tour=actions] >> text=Strong nudge")
+    press(page, "Next")
+    assert text(page, "[data-tour=count]") == "Step 5 of 6"
+    assert within(page, "#tour-title")
+    assert page.is_visible("[data-tour=text]")
+    names, _ = drawn(page, "lab.tour.open(0)")
+    assert {"in 1", "in 2", "out 1", "out 2"} <= set(names)
+
+
+def test_the_action_of_a_step_comes_before_its_dots(page):
+    page.focus("#tour-title")
+    order = []
+    for _ in range(3):
+        page.keyboard.press("Tab")
+        order.append(page.evaluate("document.activeElement.textContent"))
+    assert order == ["Close", "Shake", "1"]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_phone_shows_everything_without_sideways_scrolling_and_with_contrast(scheme, page):
     """Text reaches the ratio of 4.5 to its background that WCAG asks for at level AA."""

@@ -181,6 +181,7 @@ OTHERS = {
     "save",
     "plot",
     "out",
+    "drop_missing",
     "folder",
     "workers",
     "cluster",
@@ -215,7 +216,8 @@ def test_every_option_is_known_here():
     "mode",
     [*MODES, *(pytest.param((command, *more), marks=pytest.mark.slow) for command, more in (
         ("train", ("digits", "--hidden", "2", "--epochs", "2")),
-        ("train", ("vowels", "--method", "classifier", "--hidden", "2", "--epochs", "1")), ("verify", ("--sizes", "6", "--seeds", "1")),
+        ("train", ("vowels", "--method", "classifier", "--hidden", "2", "--epochs", "1")),
+        ("verify", ("--sizes", "6", "--seeds", "1")),
     ))],
     ids=" ".join,
 )  # fmt: skip

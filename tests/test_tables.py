@@ -82,7 +82,7 @@ class TestReading:
         more = read_more(table(swapped, "more.csv"), found)
         assert np.array_equal(more.x, found.x)
         assert np.array_equal(more.y, found.y)
-        assert np.array_equal(read_samples(table(swapped, "more.csv"), found.features), found.x)
+        assert np.array_equal(read_samples(table(swapped, "more.csv"), found.features).x, found.x)
         parts = found.parts(0, more)
         assert np.array_equal(parts.x_train, found.x)
 
@@ -127,9 +127,9 @@ class TestReading:
         (FLOWERS, ("--target", "species", "--device", "cpu"), "--device is for the tasks mnist"),
         (FLOWERS, ("--target", "species", "--test", "gone.csv"), "There is no file gone.csv."),
         (FLOWERS, ("--target", "species", "--json", "flowers.csv"), "flowers.csv is what this command reads."),
-        ("", ("--target", "y"), "flowers.csv has no column 'y'. It is empty."),
+        ("", ("--target", "y"), "flowers.csv is empty. Give a table with a header"),
         ("x,y\n", ("--target", "y"), "has a header and no rows under it."),
-        ("x,y\n1,a\n2,\n", ("--target", "y"), "line 3: y is empty. Fill it in, or leave the row out."),
+        ("x,y\n1,a\n2,\n", ("--target", "y"), "line 3: y is empty. Fill it in, or add --drop-missing"),
         ("x,y\n1,a\nNA,b\n", ("--target", "y"), "line 3: x is 'NA', which stands for a missing value."),
         ("x,y\n1,a\n2\n", ("--target", "y"), "line 3: columns in this line 1, in the header 2."),
         ("x,y\n1,a\n2.5x,b\n", ("--target", "y"), "line 3: x is '2.5x', not a number."),
@@ -158,6 +158,58 @@ def test_what_is_wrong_with_a_table_is_said(text, more, message, table, here):
     assert [path.name for path in Path().iterdir()] == ["flowers.csv"]
 
 
+def test_missing_values_are_counted_or_their_rows_left_out(table, here):
+    rows = FLOWERS.splitlines()
+    rows[1], rows[4], rows[9] = ",,NA,rose", "1,2,?,lily", "3,,red,rose"
+    table("\n".join(rows) + "\n")
+    refused = here("train", "flowers.csv", "--target", "species")
+    assert refused.returncode == 2
+    words = " ".join(refused.stderr.split())
+    assert (
+        "line 2: width is empty. In all 5 values are missing, in 3 rows. Fill them in, or add --drop-missing" in words
+    )
+    # What is missing in a column that is not read is not missed.
+    assert (
+        read_table(Path("flowers.csv"), "species", ignore=["width", "height", "colour"][1:], drop_missing=True).y.size
+        == 39
+    )
+    found = read_table(Path("flowers.csv"), "species", drop_missing=True)
+    kept = read_table(table("\n".join(row for k, row in enumerate(rows) if k not in (1, 4, 9)), "kept.csv"), "species")
+    assert np.array_equal(found.x, kept.x)
+    assert np.array_equal(found.y, kept.y)
+    result = here("train", "flowers.csv", "--target", "species", "--drop-missing", *SHORT, "--save", "m.npz")
+    assert result.returncode == 0, result.stderr
+    assert "37 rows and 4 features" in result.stdout
+    assert "Left out: 3 rows of flowers.csv with missing values." in result.stdout
+    assert here("predict", "m.npz", "flowers.csv").returncode == 2
+    told = here("predict", "m.npz", "flowers.csv", "--drop-missing", "--out", "answers.csv")
+    assert told.returncode == 0, told.stderr
+    assert "37 samples" in told.stdout
+    assert "3 rows with missing values left out" in told.stdout
+    assert [row[:-2] for row in rows_of(Path("answers.csv").read_text())] == rows_of(Path("kept.csv").read_text())
+    table("x,species\n,a\n,b\n", "none.csv")
+    assert (
+        "a value is missing in every row." in here("train", "none.csv", "--target", "species", "--drop-missing").stderr
+    )
+
+
+def test_a_column_of_ids_and_the_most_frequent_class_are_said(table, here):
+    lines = FLOWERS.splitlines()
+    numbered = "\n".join(["code," + lines[0], *(f"{7 * k + 2},{line}" for k, line in enumerate(lines[1:]))])
+    table(numbered.replace("lily", "rose", 6))
+    result = here("train", "flowers.csv", "--target", "species", *SHORT, "--json", "out.json")
+    words = " ".join(result.stdout.split())
+    assert "code holds a whole number of its own in every row: it looks like an id. --ignore it if it is one." in words
+    assert "width holds a whole number" not in words
+    (run,) = json.loads(Path("out.json").read_text())["runs"]
+    confusion = np.array(run["confusion"])
+    assert run["majority_test_accuracy"] == pytest.approx(
+        confusion[1].sum() / confusion.sum()
+    )  # more roses than lilies
+    share = f"{run['test_accuracy']:.1%}; untrained {run['untrained_test_accuracy']:.1%}"
+    assert f"test accuracy: {share}; the most frequent class alone {run['majority_test_accuracy']:.1%}" in words
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -176,7 +228,7 @@ def test_a_test_file_that_does_not_fit_is_refused(text, message, table, here):
 
 
 def test_options_of_tables_are_refused_for_tasks(here):
-    for more in (("--target", "y"), ("--regress",), ("--test", "t.csv"), ("--ignore", "a")):
+    for more in (("--target", "y"), ("--regress",), ("--test", "t.csv"), ("--ignore", "a"), ("--drop-missing",)):
         result = here("train", "xor", *more)
         assert result.returncode == 2
         assert f"{more[0]} is for a CSV file of yours. Leave it out for xor." in result.stderr
@@ -202,15 +254,21 @@ def test_a_table_is_learned_saved_and_predicted(table, here):
     table(swapped.replace("colour,x", "colour,note"), "new.csv")
     answers = []
     for name in ("flowers.csv", "new.csv"):
-        assert here("predict", "m.npz", name, "--json", "classes.json").returncode == 0
+        assert here("predict", "m.npz", name, "--json", "classes.json", "--out", "answers.csv").returncode == 0
         answers.append(json.loads(Path("classes.json").read_text()))
+        written = rows_of(Path("answers.csv").read_text())
+        assert [row[:-2] for row in written] == rows_of(Path(name).read_text())
+        assert [row[-2] for row in written] == ["predicted", *answers[-1]["classes"]]
+        assert [row[-1] for row in written] == ["stable", *("yes" if each else "no" for each in answers[-1]["stable"])]
     assert answers[0] == answers[1]
+    assert "has a column 'predicted' already" in here("predict", "m.npz", "answers.csv", "--out", "more.csv").stderr
     assert set(answers[0]["classes"]) <= {"lily", "rose"}
     table(FLOWERS.replace("red", "green"), "strange.csv")
     refused = here("predict", "m.npz", "strange.csv")
     assert refused.returncode == 2
     assert "colour is 'green'. It must be one of blue, red." in refused.stderr
-    assert "decided" in Path("p.svg").read_text()
+    picture = Path("p.svg").read_text()
+    assert all(picture.count(words) == 1 for words in ("decided", "cost, train (running)", "accuracy, train (running)"))
 
 
 def test_a_quantity_is_learned_saved_and_predicted(table, here):
@@ -224,8 +282,9 @@ def test_a_quantity_is_learned_saved_and_predicted(table, here):
     assert "y is taken as a quantity. Tested on 60 rows of the other file." in " ".join(result.stderr.split())
     (run,) = json.loads(result.stdout)["runs"]
     assert run["test_r2"] > 0.9 > run["untrained_test_r2"]
-    answer = here("predict", "m.npz", "test.csv", "--json", "-")
+    answer = here("predict", "m.npz", "test.csv", "--json", "-", "--out", "answers.csv")
     values = np.array(json.loads(answer.stdout)["values"])[:, 0]
+    assert [float(row[2]) for row in rows_of(Path("answers.csv").read_text())[1:]] == values.tolist()
     truth = 5 + np.sin(3 * x)
     assert determination(truth, values) == pytest.approx(run["test_r2"])
     assert np.sqrt(np.mean((truth - values) ** 2)) == pytest.approx(run["test_rmse"])

@@ -350,6 +350,11 @@ def load_model(path: str | os.PathLike[str]) -> Model:
         return _model(header, arrays)
 
 
+def check_model_file(path: Path) -> None:
+    """Raise ValueError if a file does not say of itself that it is a model of this version; its arrays are not read."""
+    read_archive(path, "model", VERSION, wanted=lambda _: False)
+
+
 def _is_of_a_model(name: str) -> bool:
     scalings = [f"{part}.{end}" for part in ("scaling", "targets") for end in ("low", "high")]
     return name.startswith(_PARAMETER) or name in ("edges", *scalings)

@@ -23,9 +23,10 @@ from phasegrad.cli.reproducing import reproduce, studies
 from phasegrad.cli.signals import STOPPED, Stops, heeding_signals, leave_in_peace
 from phasegrad.cli.simulating import simulate
 from phasegrad.cli.training import predict, train
-from phasegrad.cli.words import check_words, with_words_of
+from phasegrad.cli.words import check_arguments, check_words, refused, with_words_of
 
 _DEBUG = "--debug"
+_ADD_DEBUG = f"\n\nWith {_DEBUG} an error comes with the traceback behind it."
 
 
 class _Readable:
@@ -53,13 +54,20 @@ class _Command(_Readable, TyperCommand):
 
     help_panel = "More"  # below those of its own
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
         if ctx.resilient_parsing:  # a shell asks how a line may go on
             return super().parse_args(ctx, args)
         args = [word for word in args if word != _DEBUG]
         given, _, order = self.make_parser(ctx).parse_args(args=list(args))
         check_words(ctx, given, order)
-        return super().parse_args(ctx, args)
+        if not given.get("help"):
+            check_arguments(ctx, self.params, given, str(self.epilog).removesuffix(_ADD_DEBUG))
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            if error.param is None or given.get(error.param.name) is None:
+                raise
+            return ctx.fail(refused(error.param, given[error.param.name], error.message))
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -68,7 +76,9 @@ class _Command(_Readable, TyperCommand):
             typer.echo("Stopped.", err=True)
             raise typer.Exit(STOPPED) from None
         except ValueError as error:
-            raise ValueError(with_words_of(self.params, str(error))) from error
+            raise ValueError(with_words_of(self.params, str(error))).with_traceback(
+                error.__traceback__
+            ) from error.__cause__
 
 
 class _Group(_Readable, TyperGroup):
@@ -94,7 +104,7 @@ _COMMANDS = (
         "phasegrad train flowers.csv --target species --save model.npz",
         "phasegrad train vowels --seeds 0:100 --init spectral --json out.json",
     ),
-    (predict, _LEARN, "phasegrad predict model.npz samples.csv --json classes.json"),
+    (predict, _LEARN, "phasegrad predict model.npz samples.csv --out answers.csv --json answers.json"),
     (simulate, _LEARN, "phasegrad simulate ring --size 12 --time 50 --noise 0.01 --plot run.png"),
     (lab, _LEARN, "phasegrad lab model.npz --out lab.html --no-open"),
     (chip, _BUILD, "phasegrad chip vowels --chips 50 --plot budget.svg --json out.json"),
@@ -106,7 +116,7 @@ _COMMANDS = (
     (bench, _PAPER, "phasegrad bench --json bench.json"),
 )  # fmt: skip
 for _function, _panel, *_examples in _COMMANDS:
-    _words = "\n\n".join(f"Example: {_example}" for _example in _examples)
+    _words = "\n\n".join(f"Example: {_example}" for _example in _examples) + _ADD_DEBUG
     app.command(cls=_Command, rich_help_panel=_panel, epilog=_words)(_function)
 
 

@@ -44,10 +44,12 @@ def train_table(
     from phasegrad.report import classifier_table, draw_classifier, draw_regressor, regressor_table
     from phasegrad.runs import ClassifierRun, RegressorRun, read_more, read_table
 
-    test, regress = reading["test"], reading["regress"]
+    test, regress, drop_missing = reading["test"], reading["regress"], reading["drop_missing"]
     with Console(stderr=True).status(f"reading {printable(path)} ..."):
-        table = read_table(path, reading["target"], regress=regress, ignore=reading["ignore"])
-        tested = None if test is None else read_more(test, table)
+        table = read_table(
+            path, reading["target"], regress=regress, ignore=reading["ignore"], drop_missing=drop_missing
+        )
+        tested = None if test is None else read_more(test, table, drop_missing=drop_missing)
     for line in _reading(table, tested, seeds):
         typer.echo(line, err=tables(places["json"]).stderr)
 
@@ -79,7 +81,7 @@ def _reading(table: Table, tested: Table | None, seeds: Sequence[int]) -> list[s
         split = f"A fifth of the rows is held back to test, drawn by the seed{'s' * (len(seeds) > 1)}."
     return [
         f"{table.name}: {rows}; {printable(table.target)} is taken as {what}. {split}",
-        *map(printable, table.remarks),
+        *map(printable, (*table.remarks, *(() if tested is None else tested.remarks))),
     ]
 
 

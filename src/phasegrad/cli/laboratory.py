@@ -32,6 +32,6 @@ def lab(
         raise ValueError("The page needs a file of its own. Name one with --out.")
     if out is not None and out.exists():
         raise ValueError(f"{printable(out)} is there already. Name another place, or delete it first.")
-    check_places(model=out, inputs=[] if model is None else [model])
+    check_places(page=out, inputs=[] if model is None else [model])
     page = write(None if model is None else load_model(model), out=out, open=show)
     typer.echo(f"Wrote {printable(page)}")

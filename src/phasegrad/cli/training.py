@@ -39,7 +39,7 @@ _OF_TASK = {
 }  # fmt: skip
 #: Options of tasks that say which samples there are, less those of images; options that say what is in a table.
 _OF_DATA = ("vowels", "scale_by", "shifts")
-_OF_TABLE = ("target", "regress", "test", "ignore")
+_OF_TABLE = ("target", "regress", "test", "ignore", "drop_missing")
 #: What says where results go and which runs there are, and is no setting of a run.
 _AROUND = ("task", "seeds", "method", "save", "json", "plot", *_OF_TABLE)
 #: Gradients without a nudge.
@@ -71,6 +71,10 @@ _Test = Annotated[
 ]
 _Ignore = Annotated[
     str | None, typer.Option(metavar="NAMES", rich_help_panel=_WHAT, help="CSV file: columns to leave out, by commas.")
+]
+_Drop = Annotated[
+    bool | None,
+    typer.Option("--drop-missing", rich_help_panel=_WHAT, help="CSV file: leave out rows in which a value is missing."),
 ]
 _Vowels = Annotated[
     str | None,
@@ -201,12 +205,14 @@ _Data = Annotated[
 _Save = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE", rich_help_panel=RESULTS, help="Write the model; of many seeds the best on its training part."
+        metavar="FILE",
+        rich_help_panel=RESULTS,
+        help="Write the model, an .npz file; of many seeds the best on its training part.",
     ),
 ]
 _Json = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", rich_help_panel=RESULTS, help="Write every run as JSON; - is standard output."),
+    typer.Option(metavar="FILE", rich_help_panel=RESULTS, help="Write every run, a .json file; - is standard output."),
 ]
 _Plot = Annotated[
     Path | None,
@@ -223,6 +229,7 @@ def train(
     regress: _Regress = None,
     test: _Test = None,
     ignore: _Ignore = None,
+    drop_missing: _Drop = None,
     vowels: _Vowels = None,
     scale_by: _Scale = None,
     seeds: _Seeds = "0",
@@ -259,7 +266,8 @@ def train(
     _check_task(task, own, given)
     if own:
         ignored = [name.strip() for name in (ignore or "").split(",") if name.strip()]
-        table = {"target": target, "regress": bool(regress), "test": test, "ignore": ignored}
+        reading = {"regress": bool(regress), "ignore": ignored, "drop_missing": bool(drop_missing)}
+        table = {"target": target, "test": test, **reading}
         train_table(Path(task), numbers, table, _settings(given), places)
     elif task in _IMAGES:
         train_images(task, numbers, _settings(given), places)
@@ -388,16 +396,27 @@ def _train_as_published(
 def predict(
     model: Annotated[Path, typer.Argument(help="Model file that `phasegrad train --save` wrote.")],
     samples: Annotated[Path, typer.Argument(help="CSV file whose header names the model's features.")],
+    drop_missing: Annotated[
+        bool, typer.Option("--drop-missing", help="Leave out rows in which a feature is missing.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", rich_help_panel=RESULTS, help="Write the rows with their answers, a .csv file."),
+    ] = None,
     json: Json = None,
 ) -> None:
     """Answer the rows of a CSV file with a trained model; columns that are not features are ignored."""
     from phasegrad.report import prediction_table
-    from phasegrad.runs import read_samples
+    from phasegrad.runs import read_samples, write_answers
 
-    check_places(json, inputs=[model, samples])
+    check_places(json, table=out, inputs=[model, samples])
     loaded = phasegrad.load_model(model)
     with Console(stderr=True).status(f"answering {printable(samples)} ..."):
-        answer = loaded.predict(read_samples(samples, loaded.features))
-    tables(json).print(prediction_table(answer, loaded.classes))
+        read = read_samples(samples, loaded.features, drop_missing=drop_missing, keep=out is not None)
+        answer = loaded.predict(read.x)
+    tables(json).print(prediction_table(answer, loaded.classes, read.dropped))
+    stable = answer.equilibrium.stable.tolist()
+    values = {} if answer.values is None else dict(zip(loaded.classes, answer.values.T.tolist(), strict=True))
+    put(out, lambda place: write_answers(place, read, values or {"class": answer.names}, stable), json=json)
     found = {"classes": answer.names} if answer.values is None else {"values": answer.values.tolist()}
-    put_json(json, {**found, "stable": answer.equilibrium.stable.tolist()})
+    put_json(json, {**found, "stable": stable})

@@ -26,13 +26,21 @@ _PARAMETER = re.compile(r"The '(\w+)(\[[^]]*\])?' (?:parameter )?of [^.]*? (?=mu
 RESULTS = "Where results go"
 Json = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", rich_help_panel=RESULTS, help="Write every figure as JSON; - is standard output."),
+    typer.Option(
+        metavar="FILE", rich_help_panel=RESULTS, help="Write every figure, a .json file; - is standard output."
+    ),
 ]
 Plot = Annotated[
     Path | None,
     typer.Option(metavar="FILE", rich_help_panel=RESULTS, help="Draw a picture; ends in .svg, .png or .pdf."),
 ]
 _DASH = Path("-")
+#: How typer says what a number must be, and how it is said here.
+_OURS = {
+    ", unable to parse string as an integer": "", ", unable to parse string as a number": "",
+    "Input should be": "It must be", "a valid integer": "a whole number", "a valid number": "a number",
+    "greater than or equal to": "at least", "less than or equal to": "at most",
+}  # fmt: skip
 #: Characters of a bar, which leaves room for the words around it in 80 columns.
 _BAR = 14
 
@@ -47,6 +55,20 @@ def check_words(ctx: Any, given: Mapping[str, Any], order: Iterable[Any]) -> Non
         if word in seen:
             ctx.fail(f"{word} was given twice. Give it once.")
         seen.add(word)
+
+
+def check_arguments(ctx: Any, params: Iterable[Any], given: Mapping[str, Any], examples: str) -> None:
+    """Refuse a line without an argument that is needed: say what may stand there, and show a line that is whole."""
+    for param in params:
+        if param.required and not given.get(param.name):
+            ctx.fail(f"{_word_of(param)} is missing. {param.help.rstrip('.')}.\n\n{examples}")
+
+
+def refused(param: Any, value: object, reason: str) -> str:
+    """Return a sentence about a value that an option does not take, for one of typer, which does not name the value."""
+    for theirs, ours in _OURS.items():
+        reason = reason.replace(theirs, ours)
+    return f"{_word_of(param)} cannot be {printable(value)!r:.80}. {reason.rstrip('.')}."
 
 
 def with_words_of(params: Iterable[Any], message: str) -> str:
@@ -120,14 +142,25 @@ def learn_words(text: str) -> dict[str, float] | list[str]:
 
 
 def check_places(
-    json: Path | None = None, *, model: Path | None = None, picture: Path | None = None, inputs: Sequence[Path] = ()
+    json: Path | None = None,
+    *,
+    model: Path | None = None,
+    picture: Path | None = None,
+    page: Path | None = None,
+    table: Path | None = None,
+    inputs: Sequence[Path] = (),
 ) -> None:
-    """Refuse places that cannot be written to, or that are read from, before any work is done."""
+    """Refuse, before any work is done, places for results that must not or cannot be written to.
+
+    Those are places that are read from, names that say another kind of file than is written there, and files that are
+    there and are no results of the same kind: a command may replace what it wrote itself, and nothing else.
+    """
     if model == _DASH:
         raise ValueError("A model is not text and needs a file of its own. Name one with --save.")
     read = {_real(path) for path in inputs}
     seen = set()
-    for path in (each for each in (model, json, picture) if each is not None and not (each is json and _printed(each))):
+    asked = (model, json, picture, page, table)
+    for path in (each for each in asked if each is not None and not (each is json and _printed(each))):
         place, named = _real(path), printable(path)
         if os.path.isdir(path):
             raise ValueError(f"{named} is a folder. Name a file.")
@@ -140,10 +173,51 @@ def check_places(
             raise ValueError(f"{named} is what this command reads. Name another place to write to.")
         check_place(path)
         seen.add(place)
+    _check_kinds(json, model, picture, table)
+
+
+def _check_kinds(json: Path | None, model: Path | None, picture: Path | None, table: Path | None) -> None:
+    """Refuse names that end in another way than such files do, what is there and no such file, and a lacking extra."""
+    endings = (("--json", json, ".json"), ("--save", model, ".npz"), ("--out", table, ".csv"))
+    for word, path, ending in endings:
+        if path is not None and not _is_stream(path) and path.suffix.lower() != ending:
+            other = " or be -" if word == "--json" else ""
+            raise ValueError(f"{word} must end in {ending}{other}. Got {printable(path)!r:.80}.")
+    if model is not None and model.is_file():
+        _check_replaced(model)
+    if table is not None and table.is_file():
+        _check_answers(table)
     if picture is not None:
         from phasegrad.pictures import picture_format
 
         picture_format(picture)
+        require(("matplotlib",), "plot", "A picture")
+
+
+def _check_replaced(path: Path) -> None:
+    """Refuse to put a model in the place of a file that is none."""
+    from phasegrad.models import check_model_file
+
+    try:
+        check_model_file(path)
+    except ValueError as error:
+        raise ValueError(f"{error} --save replaces models alone: name another place, or delete it first.") from None
+
+
+def _check_answers(path: Path) -> None:
+    """Refuse to put answers in the place of a table that holds none."""
+    from phasegrad.runs import holds_answers
+
+    if not holds_answers(path):
+        raise ValueError(
+            f"{printable(path)} is there already and holds no answers of phasegrad predict. Name another place, or "
+            "delete it first."
+        )
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether this is standard output, or a device or a pipe, which may have any name."""
+    return _printed(path) or (path.exists() and not path.is_file())
 
 
 def require_torch(purpose: str, device: str) -> None:

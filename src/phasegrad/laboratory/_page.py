@@ -1,7 +1,8 @@
 """The page: one HTML file, complete in itself, made of the files in ``web`` as they are.
 
 The modules of the page import each other by names such as ``lab/physics.js``. Served one by one, an import map leads
-these to the files; in one file it leads each to an address that holds the module itself, without its indentation.
+these to the files; in one file it leads each to an address that holds the module itself, without its indentation and
+the comments that stand on lines of their own.
 Nothing is fetched from anywhere, and the page's own policy forbids it.
 """
 
@@ -24,6 +25,7 @@ from phasegrad.laboratory._stills import stills
 from phasegrad.laboratory._tasks import tasks
 
 _MAIN = "lab.js"
+_COMMENT = re.compile(r"^(?:/\*\*.*?\*/|//[^\n]*)?\n", re.MULTILINE | re.DOTALL)
 _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
     "form-action 'none'"
@@ -104,7 +106,7 @@ def _modules() -> str:
 
 
 def _address(module: str) -> str:
-    light = re.sub("^ +", "", module, flags=re.MULTILINE)
+    light = _COMMENT.sub("", re.sub("^ +", "", module, flags=re.MULTILINE))
     return f"data:text/javascript;base64,{base64.b64encode(light.encode('utf-8')).decode('ascii')}"
 
 

@@ -22,11 +22,11 @@ from phasegrad.studies import Study, Table
 
 def table(
     title: str, headings: Sequence[str], rows: Iterable[Sequence[Any]], note: str = "", *,
-    styles: Iterable[str] = repeat(""), no_wrap: bool = False,
+    styles: Iterable[str] = repeat(""),
 ) -> RenderableType:  # fmt: skip
     """Return a table in the style of all tables here, columns of numbers to the right; ``styles`` are of its rows."""
     cells = columns(Table("", title, tuple(headings), [list(row) for row in rows]))
-    shown = _Fitted(cells, list(islice(styles, len(cells[0].cells))), no_wrap)
+    shown = _Fitted(cells, list(islice(styles, len(cells[0].cells))))
     # Not the table's own title and caption, which would break at its width.
     shown_note = [Text(f"{note}\n", style="dim italic")] if note else []
     return Group(Text(printable(title), style="bold"), shown, *shown_note)
@@ -41,14 +41,12 @@ class _Fitted:
 
     columns: list[Column]
     styles: list[str]
-    no_wrap: bool
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         del console
         texts = [[column.heading, *column.cells] for column in self.columns]
-        most = least = [max(map(len, text)) for text in texts]
-        if not self.no_wrap:
-            least = [max(map(len, " ".join(text).split()), default=0) for text in texts]
+        most = [max(map(len, text)) for text in texts]
+        least = [max(map(len, " ".join(text).split()), default=0) for text in texts]
         names = [0] if any(column.numeric for column in self.columns[:2]) else [0, 1][: len(most)]
         parts = [list(names)]
         for k in range(len(names), len(most)):
@@ -66,7 +64,7 @@ class _Fitted:
         chosen = [self.columns[k] for k in widths]
         for column, width in zip(chosen, widths.values(), strict=True):
             justify: Any = "right" if column.numeric else "left"
-            shown.add_column(Text(column.heading), justify=justify, overflow="fold", no_wrap=self.no_wrap, width=width)
+            shown.add_column(Text(column.heading), justify=justify, overflow="fold", width=width)
         for row, style in zip(zip(*(column.cells for column in chosen), strict=True), self.styles, strict=False):
             shown.add_row(*map(Text, row), style=style)
         return shown
@@ -97,7 +95,8 @@ def _verdict(result: Verification) -> Text:
     for judgement in result.missed:
         text.append(f"missed: {judgement.claim.key}: {judgement.reason}\n", style="red")
     for judgement in result.unmeasured:
-        text.append(f"not measured: {judgement.claim.key}. {judgement.claim.note}\n", style="yellow")
+        why = f"{judgement.reason} {judgement.claim.note}".rstrip()
+        text.append(f"not measured: {judgement.claim.key}. {why}\n", style="yellow")
     measured = len(result.tested) - len(result.unmeasured)
     if result.missed:
         text.append(f"{len(result.missed)} of {measured} claims and checks missed their tolerance.", style="bold red")
@@ -115,7 +114,7 @@ def verdict_tables(reproduction: Reproduction) -> RenderableType:
     for verdict, count in reproduction.counts.items():
         if count:
             counts.append("; ").append(f"{count} {verdict.value}", style=BADGES[verdict].colour)
-    return Group(table("Claims of the paper", ("claim", "where", "verdict"), rows, styles=styles, no_wrap=True), counts)
+    return Group(table("Claims of the paper", ("claim", "where", "verdict"), rows, styles=styles), counts)
 
 
 def studies_table(studies: Sequence[Study], on_request: Sequence[Study] = ()) -> RenderableType:
@@ -127,4 +126,5 @@ def studies_table(studies: Sequence[Study], on_request: Sequence[Study] = ()) ->
     note = "run one with: phasegrad reproduce NAME"
     for study in on_request:
         note += f"\nonly on request: phasegrad reproduce {study.name} ({study.question[0].lower()}{study.question[1:]})"
-    return table(f"{len(studies)} studies", ("study and its claims", "what it asks or says"), rows, note, styles=styles)
+    title = f"{len(studies)} studies" + (f", and {len(on_request)} on request" if on_request else "")
+    return table(title, ("study and its claims", "what it asks or says"), rows, note, styles=styles)

@@ -73,8 +73,9 @@ def classifier_table(runs: Sequence[ClassifierRun]) -> RenderableType:
     shape, epochs = _shape(first.classifier), counted(first.epochs, "epoch")
     title = f"{first.data.name}: {counted(len(runs), 'run')} of a {shape} network, {epochs}"
     headings = ("seed", "untrained", "test", "train (running)", "skipped", "shortened", "unsettled")
-    scores = np.array([[run.test_accuracy, run.untrained_accuracy] for run in runs])
-    return Group(_first(title, headings, rows), Text(_summary(*scores.T)))
+    scores = np.array([[run.test_accuracy, run.untrained_accuracy, run.majority_accuracy] for run in runs])
+    summary = f"{_summary(*scores[:, :2].T)}; the most frequent class alone {scores[:, 2].mean():.1%}"
+    return Group(_first(title, headings, rows), Text(summary))
 
 
 def regressor_table(runs: Sequence[RegressorRun]) -> RenderableType:
@@ -89,8 +90,9 @@ def regressor_table(runs: Sequence[RegressorRun]) -> RenderableType:
     title += f"{printable(first.data.target)}, {counted(first.epochs, 'epoch')}"
     headings = ("seed", "untrained R2", "test R2", "test error (rms)", "skipped", "shortened", "unsettled")
     scores = np.array([run.score for run in runs])
-    summary = f"test R2: mean {scores.mean():.3f}, worst {scores.min():.3f}, best {scores.max():.3f}"
-    return Group(_first(title, headings, rows), Text(summary))
+    spread = f"mean {scores.mean():.3f}, worst {scores.min():.3f}, best {scores.max():.3f}"
+    found = spread if len(runs) > 1 else f"{scores[0]:.3f}"
+    return Group(_first(title, headings, rows), Text(f"test R2: {found} (0 is no better than the mean)"))
 
 
 def _shape(estimator: Any) -> str:
@@ -116,8 +118,8 @@ def image_table(runs: Sequence[ImageRun]) -> RenderableType:
     return Group(_first(title, headings, rows), Text(_summary(*scores.T)))
 
 
-def prediction_table(answer: Prediction, outputs: Sequence[str]) -> RenderableType:
-    """Return the answer for every row, the first ones if they are many, and how many had no stable state."""
+def prediction_table(answer: Prediction, outputs: Sequence[str], dropped: int = 0) -> RenderableType:
+    """Return the answer for every row, the first ones if they are many, and how many had none or no stable state."""
     stable = answer.equilibrium.stable
     named, values = answer.values is None, [] if answer.values is None else answer.values.tolist()
     answers = [[name] for name in answer.names] if named else [[f"{x:.6g}" for x in row] for row in values]
@@ -126,6 +128,8 @@ def prediction_table(answer: Prediction, outputs: Sequence[str]) -> RenderableTy
     headings = ("row", *(("class",) if named else outputs), "state")
     lines = [", ".join(f"{count} x {printable(name)}" for name, count in Counter(answer.names).items())]
     lines.append(f"{int(np.sum(~stable))} of {stable.size} without a stable equilibrium")
+    if dropped:
+        lines.append(f"{counted(dropped, 'row')} with missing values left out")
     shown = _first(counted(stable.size, "sample"), headings, rows)
     return Group(shown, Text("\n".join(line for line in lines if line)))
 
@@ -137,10 +141,10 @@ def _first(title: str, headings: Sequence[str], rows: Sequence[Sequence[Any]]) -
 
 
 def _summary(scores: FloatArray, untrained: FloatArray) -> str:
-    return (
-        f"test accuracy: mean {scores.mean():.1%}, worst {scores.min():.1%}, best {scores.max():.1%}; "
-        f"untrained {untrained.mean():.1%}"
-    )
+    """Return the test accuracy in words: of many runs the mean and how far they lie apart."""
+    spread = f"mean {scores.mean():.1%}, worst {scores.min():.1%}, best {scores.max():.1%}"
+    found = spread if len(scores) > 1 else f"{scores[0]:.1%}"
+    return f"test accuracy: {found}; untrained {untrained.mean():.1%}"
 
 
 def draw_classifier(run: ClassifierRun, path: Path) -> None:
@@ -183,7 +187,15 @@ def _draw_confusion(axes: Axes, run: ClassifierRun | ImageRun) -> None:
 
 
 def _draw_learning(axes: Axes, history: History) -> None:
-    """Draw cost and accuracy over the epochs in one panel."""
-    history.plot(axes, score="loss")
-    history.plot(axes.twinx(), score="accuracy")
+    """Draw cost and accuracy over the epochs in one panel, with one legend of both."""
+    other = axes.twinx()
+    handles, names = [], []
+    for each, score, word in ((axes, "loss", "cost"), (other, "accuracy", "accuracy")):
+        history.plot(each, score=score)
+        lines, parts = each.get_legend_handles_labels()
+        handles += lines
+        names += [f"{word}, {part}" for part in parts]
+    for legend in filter(None, (axes.get_legend(), other.get_legend())):
+        legend.remove()
+    other.legend(handles, names, loc="center right")
     letter(axes, "b", "learning")

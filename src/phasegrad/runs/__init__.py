@@ -16,7 +16,16 @@ from phasegrad.runs._runs import (
     moves_of,
     network_in_time,
 )
-from phasegrad.runs._tables import Quantities, Table, read_more, read_samples, read_table
+from phasegrad.runs._tables import (
+    Quantities,
+    Samples,
+    Table,
+    holds_answers,
+    read_more,
+    read_samples,
+    read_table,
+    write_answers,
+)
 
 __all__ = [
     "CLASSIFIER_TASKS",
@@ -29,8 +38,10 @@ __all__ = [
     "Quantities",
     "RegressorRun",
     "Runs",
+    "Samples",
     "Table",
     "determination",
+    "holds_answers",
     "load_images",
     "load_task",
     "moves_of",
@@ -38,4 +49,5 @@ __all__ = [
     "read_more",
     "read_samples",
     "read_table",
+    "write_answers",
 ]

@@ -166,6 +166,11 @@ class ClassifierRun:
         return int(self.classifier.n_iter_)
 
     @property
+    def majority_accuracy(self) -> float:
+        """What answering with the most frequent class of the training part would score on the test part."""
+        return float(np.mean(self.data.y_test == np.bincount(self.data.y_train).argmax()))
+
+    @property
     def merit(self) -> float:
         """What the best of many runs has most of: accuracy on its training part; test data has no say."""
         return float(self.classifier.history_.train_accuracy[-1])
@@ -191,6 +196,7 @@ class ClassifierRun:
             "seed": self.seed,
             "untrained_test_accuracy": self.untrained_accuracy,
             "test_accuracy": self.test_accuracy,
+            "majority_test_accuracy": self.majority_accuracy,
             "train_accuracy": float(history.train_accuracy[-1]),
             "train_loss": history.train_loss.tolist(),
             "skipped": int(history.skipped[1:].sum()),

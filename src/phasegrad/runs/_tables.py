@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import csv
 import difflib
+import io
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -21,7 +22,7 @@ from typing import IO
 
 import numpy as np
 
-from phasegrad._files import printable
+from phasegrad._files import printable, write_bytes
 from phasegrad._validation import FloatArray, IntArray, counted
 from phasegrad.datasets import Dataset
 
@@ -32,6 +33,10 @@ _SEPARATORS = ",;\t"
 _MISSING = frozenset(("", "?", "-", "na", "n/a", "nan", "null", "none", "nil", "missing"))
 #: Numbers that differ more often than this are a quantity; words of one column, and classes, that would be too many.
 _FEW_NUMBERS, _MOST_WORDS, _MOST_CLASSES = 20, 50, 1000
+#: Rows whose values say whether a column holds numbers or words.
+_LOOKED_AT = 20
+#: Columns that answers add to a table; what stands before them there is the table.
+_PREDICTED, _STABLE = "predicted", "stable"
 #: Of all rows the share held back to test, and the least number of rows from which to learn a quantity.
 _TEST_SHARE, _FEWEST_ROWS = 0.2, 10
 
@@ -82,8 +87,23 @@ class Table:
         return held_back
 
 
-def read_table(path: Path, target: str | None, *, regress: bool = False, ignore: Sequence[str] = ()) -> Table:
-    """Return a CSV file as a table of samples: all columns but those to ignore are features, one is the target."""
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """The features of samples (n, d), how many rows were left out, and the file they are of: its header and rows."""
+
+    x: FloatArray
+    dropped: int
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def read_table(
+    path: Path, target: str | None, *, regress: bool = False, ignore: Sequence[str] = (), drop_missing: bool = False
+) -> Table:
+    """Return a CSV file as a table of samples: all columns but those to ignore are features, one is the target.
+
+    With ``drop_missing`` rows in which a value is missing are left out; without it they are refused.
+    """
     with _opened(path) as sheet:
         sheet.check_names()
         answers = _answers(sheet, target, regress, ignore)
@@ -91,11 +111,14 @@ def read_table(path: Path, target: str | None, *, regress: bool = False, ignore:
         columns = [_feature(sheet, name) for name in sheet.header if name not in left_out]
         if not columns:
             raise ValueError(f"{sheet.place} has no column left to learn from beside {answers.name!r:.80}.")
-        count = _fill(sheet, [*columns, answers])
+        dropped = len(_fill(sheet, [*columns, answers], drop_missing).dropped)
+    count = len(answers.values)
     features = {name: values for column in columns for name, values in column.features().items()}
     if len(features) < sum(len(column.features()) for column in columns):
         raise ValueError(f"{sheet.place} has a column that is called as a word of another would be. Rename it.")
     remarks = [remark for column in columns if (remark := column.remark)]
+    if dropped:
+        remarks.append(_left_out(sheet.place, dropped))
     if unnamed := sheet.header.count(""):
         remarks.append(f"Left out: {counted(unnamed, 'column')} without a name.")
     if regress and count < _FEWEST_ROWS:
@@ -105,20 +128,61 @@ def read_table(path: Path, target: str | None, *, regress: bool = False, ignore:
     return Table(path.stem, tuple(features), x, answers.name, y, classes, tuple(remarks))
 
 
-def read_more(path: Path, table: Table) -> Table:
+def read_more(path: Path, table: Table, *, drop_missing: bool = False) -> Table:
     """Return another CSV file with the features and the target of a table, whose classes it cannot add to."""
     with _opened(path) as sheet:
         answers = _answers(sheet, table.target, not table.classes, ())
         if isinstance(answers, _Words):
             answers.close(table.classes)
-        x = _read_features(sheet, table.features, "The training file has", [answers])
-    return Table(path.stem, table.features, x, table.target, answers.numbers, table.classes)
+        columns = _known_columns(sheet, table.features, "The training file has")
+        dropped = _fill(sheet, [*columns, answers], drop_missing).dropped
+    x = _stacked(columns, table.features)
+    remarks = (_left_out(sheet.place, len(dropped)),) if dropped else ()
+    return Table(path.stem, table.features, x, table.target, answers.numbers, table.classes, remarks)
 
 
-def read_samples(path: Path, features: Sequence[str]) -> FloatArray:
-    """Return the feature columns of a CSV file, shape (n, n_features); other columns are ignored."""
+def read_samples(path: Path, features: Sequence[str], *, drop_missing: bool = False, keep: bool = False) -> Samples:
+    """Return the feature columns of a CSV file; other columns are ignored. With ``keep`` all are kept as written."""
     with _opened(path) as sheet:
-        return _read_features(sheet, features, "The model needs")
+        if keep and (taken := {_PREDICTED, _STABLE} & set(sheet.header)):
+            raise ValueError(f"{sheet.place} has a column {min(taken)!r} already, which --out adds. Rename it first.")
+        columns = _known_columns(sheet, features, "The model needs")
+        filled = _fill(sheet, columns, drop_missing, keep=keep)
+    return Samples(_stacked(columns, features), len(filled.dropped), tuple(sheet.header), tuple(filled.kept))
+
+
+def write_answers(
+    path: Path, samples: Samples, answers: Mapping[str, Sequence[object]], stable: Sequence[bool]
+) -> None:
+    """Write the rows of samples with what was predicted of them behind them, as CSV.
+
+    Parameters
+    ----------
+    path : Path
+    samples : Samples
+        Read with ``keep``.
+    answers : mapping from str to a sequence
+        What was predicted, by the names of the outputs; a single one is written as ``predicted``.
+    stable : sequence of bool
+        Whether the equilibrium behind an answer is stable.
+    """
+    names = [_PREDICTED if len(answers) == 1 else f"{_PREDICTED} {name}" for name in answers]
+    content = io.StringIO(newline="")
+    sheet = csv.writer(content, lineterminator="\n")
+    sheet.writerow((*samples.header, *names, _STABLE))
+    for row, *given, sure in zip(samples.rows, *answers.values(), stable, strict=True):
+        sheet.writerow((*row, *given, "yes" if sure else "no"))
+    write_bytes(path, content.getvalue().encode("utf-8"))
+
+
+def holds_answers(path: Path) -> bool:
+    """Whether a file is a table that `write_answers` wrote, by its header."""
+    try:
+        with _opened(path) as sheet:
+            *_, predicted, stable = sheet.header
+            return stable == _STABLE and predicted.startswith(_PREDICTED)
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True)
@@ -128,7 +192,7 @@ class _Sheet:
     place: str
     line: int
     header: list[str]
-    first: list[str]
+    first: list[list[str]]
     rows: Iterator[tuple[int, list[str]]]
 
     def check_names(self) -> None:
@@ -162,23 +226,23 @@ class _Column:
         """Return an error about the value in a line."""
         return ValueError(f"{self.file}, line {line}: {printable(self.name)} {words}")
 
-    def checked(self, line: int, text: str) -> str:
-        """Return a value without the blanks around it; refuse what stands for a missing one."""
-        text = text.strip()
-        if text.lower() in _MISSING:
-            words = f"is {text!r}, which stands for a missing value" if text else "is empty"
-            raise self.wrong(line, f"{words}. Fill it in, or leave the row out.")
-        return text
-
 
 class _Numbers(_Column):
     """A column of numbers, which is one feature."""
 
-    remark = ""
+    @property
+    def remark(self) -> str:
+        """What the column looks like, where that is no feature."""
+        values = self.numbers
+        whole = values.size >= _FEWEST_ROWS and bool(np.all(values == np.round(values)))
+        if not whole or np.unique(values).size < values.size:
+            return ""
+        return (
+            f"{self.name} holds a whole number of its own in every row: it looks like an id. --ignore it if it is one."
+        )
 
     def take(self, line: int, text: str) -> None:
-        """Take one more value."""
-        text = self.checked(line, text)
+        """Take one more value, which is not missing."""
         if not _is_number(text):
             point = " Write decimals with a point." if _is_number(text.replace(",", ".")) else ""
             raise self.wrong(line, f"is {text!r:.60}, not a number.{point}")
@@ -206,8 +270,7 @@ class _Words(_Column):
         self.words, self.closed = {word: k for k, word in enumerate(words)}, True
 
     def take(self, line: int, text: str) -> None:
-        """Take one more value."""
-        text = self.checked(line, text)
+        """Take one more value, which is not missing."""
         if text not in self.words:
             if self.closed:
                 raise self.wrong(line, f"is {text!r:.60}. It must be one of {_listed(list(self.words))}.")
@@ -233,8 +296,10 @@ class _Words(_Column):
 
 def _feature(sheet: _Sheet, name: str) -> _Numbers | _Words:
     """Return a column to learn from: of numbers or of words, as its first value says."""
-    first = sheet.first[sheet.header.index(name)].strip() if len(sheet.first) == len(sheet.header) else ""
-    if _is_number(first.replace(",", ".")) or first.lower() in _MISSING:  # a decimal comma is refused there, too
+    place = sheet.header.index(name)
+    values = (row[place].strip() for row in sheet.first if len(row) == len(sheet.header))
+    first = next((value for value in values if value.lower() not in _MISSING), "0")
+    if _is_number(first.replace(",", ".")):  # a decimal comma is refused there, too
         return _Numbers(sheet, name)
     return _Words(sheet, name, _MOST_WORDS, f"Mend the column, or leave it out with --ignore {name!r:.80}.")
 
@@ -242,7 +307,7 @@ def _feature(sheet: _Sheet, name: str) -> _Numbers | _Words:
 def _answers(sheet: _Sheet, target: str | None, regress: bool, ignore: Sequence[str]) -> _Numbers | _Words:
     """Return the column of the target; refuse names that no column has."""
     named = [name for name in sheet.header if name]
-    columns = f"Its columns are {_listed(named)}." if named else "It is empty."
+    columns = f"Its columns are {_listed(named)}."
     if target is None:
         raise ValueError(f"--target must name the column of {sheet.place} to predict. {columns}")
     for option, name in (("--target", target), *(("--ignore", each) for each in ignore)):
@@ -280,10 +345,8 @@ def _classes(place: str, answers: _Words) -> tuple[tuple[str, ...], IntArray]:
     return tuple(names), numbers
 
 
-def _read_features(
-    sheet: _Sheet, features: Sequence[str], needs: str, more: Sequence[_Numbers | _Words] = ()
-) -> FloatArray:
-    """Return the features (n, d) of a model or another table: columns of their names, or words of a column."""
+def _known_columns(sheet: _Sheet, features: Sequence[str], needs: str) -> list[_Numbers | _Words]:
+    """Return the columns to read for features of a model or another table: of their names, or of their words."""
     columns: dict[str, _Numbers | _Words] = {}
     known: dict[str, list[str]] = {}
     for name in features:
@@ -302,25 +365,70 @@ def _read_features(
         columns[column] = made = _Words(sheet, column, len(words), "")
         made.close(words)
     sheet.check_names()
-    _fill(sheet, [*columns.values(), *more])
-    found_in = {name: values for column in columns.values() for name, values in column.features().items()}
+    return list(columns.values())
+
+
+def _stacked(columns: Sequence[_Numbers | _Words], features: Sequence[str]) -> FloatArray:
+    """Return features (n, d) in their order from columns that were read."""
+    found_in = {name: values for column in columns for name, values in column.features().items()}
     return np.column_stack([found_in[name if name in found_in else name.strip()] for name in features])
 
 
-def _fill(sheet: _Sheet, columns: Sequence[_Numbers | _Words]) -> int:
-    """Read all rows into columns and return how many there are."""
-    count, takes = 0, [(column.place, column.take) for column in columns]
+@dataclass(frozen=True)
+class _Filled:
+    """What became of the rows besides: those kept as they are written, and the lines of those left out."""
+
+    kept: list[tuple[str, ...]]
+    dropped: list[int]
+
+
+def _fill(
+    sheet: _Sheet, columns: Sequence[_Numbers | _Words], drop_missing: bool = False, *, keep: bool = False
+) -> _Filled:
+    """Read all rows into columns; where values are missing leave the row out, or refuse the table."""
+    filled, places = _Filled([], []), [column.place for column in columns]
+    takes = [(column.place, column.take) for column in columns]
     for line, row in sheet.rows:
         if len(row) != len(sheet.header):
             raise ValueError(
                 f"{sheet.place}, line {line}: columns in this line {len(row)}, in the header {len(sheet.header)}."
             )
+        if any(_is_missing(row[place]) for place in places):
+            if not drop_missing:
+                raise _missing(sheet, line, row, columns)
+            filled.dropped.append(line)
+            continue
         for place, take in takes:
-            take(line, row[place])
-        count += 1
-    if not count:
+            take(line, row[place].strip())
+        if keep:
+            filled.kept.append(tuple(row))
+    if not columns[0].values:
+        if filled.dropped:
+            raise ValueError(f"{sheet.place}: a value is missing in every row. Fill them in, or leave columns out.")
         raise ValueError(f"{sheet.place} has a header and no rows under it. Give at least one sample.")
-    return count
+    return filled
+
+
+def _is_missing(text: str) -> bool:
+    return text.strip().lower() in _MISSING
+
+
+def _missing(sheet: _Sheet, line: int, row: list[str], columns: Sequence[_Numbers | _Words]) -> ValueError:
+    """Return an error about the first missing value, in this row; it counts those in the rest of the table."""
+    places = [column.place for column in columns]
+    cells = [sum(_is_missing(each[k]) for k in places if k < len(each)) for _, each in chain([(line, row)], sheet.rows)]
+    first = next(column for column in columns if _is_missing(row[column.place]))
+    text, rows = row[first.place].strip(), sum(map(bool, cells))
+    words = f"is {text!r}, which stands for a missing value" if text else "is empty"
+    if sum(cells) == 1:
+        return first.wrong(line, f"{words}. Fill it in, or add --drop-missing to leave the row out.")
+    count = f"In all {sum(cells)} values are missing, in {counted(rows, 'row')}."
+    them = "that row" if rows == 1 else "those rows"
+    return first.wrong(line, f"{words}. {count} Fill them in, or add --drop-missing to leave {them} out.")
+
+
+def _left_out(place: str, count: int) -> str:
+    return f"Left out: {counted(count, 'row')} of {place} with missing values."
 
 
 @contextmanager
@@ -331,9 +439,11 @@ def _opened(path: Path) -> Iterator[_Sheet]:
         with path.open(newline="", encoding="utf-8-sig") as file:
             rows = _rows(place, file)
             line, header = next(rows, (1, []))
-            first = list(islice(rows, 1))
+            if not header:
+                raise ValueError(f"{place} is empty. Give a table with a header and a row for each sample.")
+            first = list(islice(rows, _LOOKED_AT))
             names = [name.strip() for name in header]
-            yield _Sheet(place, line, names, first[0][1] if first else [], chain(first, rows))
+            yield _Sheet(place, line, names, [row for _, row in first], chain(first, rows))
     except FileNotFoundError:
         raise FileNotFoundError(f"There is no file {place}.") from None
     except IsADirectoryError:

@@ -2,6 +2,7 @@
  * The bench: one network with its data, its nudge and its meter, and all that follows from them. Nothing is drawn here.
  */
 
+import { words } from "lab/controls.js";
 import { normal, stream } from "lab/learning.js";
 import { askedPhases, costOf, objectiveOf } from "lab/objectives.js";
 import { Flow, System, adjoint, agreement, gradientBetween } from "lab/physics.js";
@@ -20,12 +21,16 @@ export const KINDS = {
 const DRAWS = 24;
 /** Steps that the flow is given where Newton's method finds no stable state. */
 const PATIENCE = 4000;
+/** The strongest nudge to begin with, the weakest that the page knows, and the relative error that is wanted. */
+const STRONGEST = 0.1;
+const WEAKEST = 1e-4;
+const WANTED = 0.03;
 /** How far phases are moved first, off a state that is at rest without being stable. */
 const ASIDE = 1e-3;
 
 export class Bench {
   constructor(scene, settings = {}) {
-    Object.assign(this, { beta: 0.1, noise: 0, centred: false, kind: "omega", nudged: false, ...settings });
+    Object.assign(this, { beta: STRONGEST, noise: 0, centred: false, kind: "omega", nudged: false, ...settings });
     this.random = stream(7);
     this.load(scene);
   }
@@ -41,6 +46,18 @@ export class Bench {
     if (!(this.kind.split(" ")[0] in this.system.parameters)) this.kind = "omega";
     this.readAgain();
     this.refresh(new Float64Array(this.network.size));
+    this.beta = this.#suited();
+  }
+
+  /** A nudge that suits the network: the error of one side, which grows with it, stays within a few per cent. */
+  #suited() {
+    const slope = this.settled ? this.bias(WEAKEST, false) / WEAKEST : 0;
+    if (!(slope > 0 && Number.isFinite(slope))) return STRONGEST;
+    // Steps of the slider.
+    let power = Math.floor(20 * Math.log10(Math.min(STRONGEST, WANTED / slope)) + 1e-9);
+    const within = (error) => error !== null && error < 2 * WANTED;
+    while (power > -80 && !within(this.bias(10 ** (power / 20), false))) power -= 5;
+    return 10 ** (Math.max(-80, power) / 20);
   }
 
   setObjective(settings) {
@@ -60,6 +77,20 @@ export class Bench {
 
   get classes() {
     return this.objective.table === null ? null : (this.scene.classes ?? this.nodes.map((_, k) => `class ${k}`));
+  }
+
+  /** What the outputs stand for: classes, quantities, or nothing but themselves. */
+  get outputNames() {
+    return this.classes ?? this.scene.classes ?? this.nodes.map((_, k) => `output ${k + 1}`);
+  }
+
+  /** What the free state says, in words; nothing where the network is no model. */
+  get answer() {
+    if (!this.settled || !this.scene.classes) return "";
+    if (this.decision !== null) return `The network decides: ${this.classes[this.decision]}.`;
+    const said = this.nodes.map((node, k) => `${this.outputNames[k]} ${words(this.free.phases[node])}`);
+    const whose = said.length > 1 ? "The outputs’ phases stand" : "The output’s phase stands";
+    return `${whose} for the scaled quantity: ${said.join(", ")}.`;
   }
 
   /** The class that the free state stands for, null where there are none. */

@@ -1,9 +1,8 @@
 /** Charts: bars of the gradient, its error over the nudge, the course of learning, decisions and output phases. */
 
 const FONT = "11px system-ui, sans-serif";
-
-/** Pixels below which there is no room for a pair of bars. */
-const CROWDED = 8;
+/** Outputs whose arcs have room for names of their own. */
+const MOST_ON_ARCS = 4;
 
 /** A round step that cuts a span into about so many parts. */
 function roundStep(span, parts) {
@@ -23,7 +22,7 @@ export function drawBars(surface, view) {
   const context = surface.cleared();
   const { width, height } = surface;
   const { exact, measured, colours: paint } = view;
-  const [left, right, top, bottom] = [44, 4, 8, exact.length <= 40 ? 22 : 8];
+  const [left, right, top, bottom] = [44, 4, 8, 22];
   const most = exact.reduce((largest, each) => Math.max(largest, Math.abs(each)), 0) || 1;
   const [low, high] = limits(exact, most);
   const up = (value) => top + ((high - Math.max(low, Math.min(high, value))) / (high - low)) * (height - top - bottom);
@@ -31,31 +30,41 @@ export function drawBars(surface, view) {
   grid(context, surface, { low, high, up, left, right, paint });
   const slot = (width - left - right) / exact.length;
   const middle = (k) => left + (k + 0.5) * slot;
-  if (slot < CROWDED) crowdedBars(context, { exact, measured, middle, up, slot, paint });
-  else pairsOfBars(context, { exact, measured, middle, up, slot, paint, spread: view.spread });
-  if (exact.length > 40) return;
+  pairsOfBars(context, { exact, measured, middle, up, slot, paint, spread: view.spread });
+  if (measured) marksOfClipped(context, { measured, middle, up, low, high, slot, paint });
   Object.assign(context, { fillStyle: paint.soft, textAlign: "center", textBaseline: "alphabetic" });
   const every = Math.ceil(Math.max(17, ...view.names.map((name) => 6 + 6.5 * name.length)) / slot);
   view.names.forEach((name, k) => k % every === 0 && context.fillText(name, middle(k), height - 6));
 }
 
 function pairsOfBars(context, { exact, measured, middle, up, slot, paint, spread }) {
-  const wide = Math.min(16, slot * 0.36);
+  // Thin bars keep their colour on whole pixels.
+  const thin = slot < 8;
+  const wide = thin ? Math.max(1, Math.floor(slot / 2)) : Math.min(16, slot * 0.42 - 0.5);
+  const gap = thin ? 0 : 0.5;
+  const place = (x) => (thin ? Math.round(x) : x);
   exact.forEach((value, k) => {
-    bar(context, middle(k) + 0.5, wide, up(0), up(value), paint.exact);
+    bar(context, place(middle(k)) + gap, wide, up(0), up(value), paint.exact);
     if (!measured) return;
-    bar(context, middle(k) - 0.5 - wide, wide, up(0), up(measured[k]), paint.shift);
+    bar(context, place(middle(k)) - gap - wide, wide, up(0), up(measured[k]), paint.shift);
     const ends = spread && [measured[k] - spread[k], measured[k] + spread[k]].map(up);
     if (ends) whisker(context, middle(k) - 0.5 - wide / 2, ...ends, paint.ink);
   });
 }
 
-/** Where there is no room for pairs: bars as measured, and a stroke across each where the exact value is. */
-function crowdedBars(context, { exact, measured, middle, up, slot, paint }) {
-  exact.forEach((value, k) => {
-    if (measured) bar(context, middle(k) - slot * 0.4, slot * 0.8, up(0), up(measured[k]), paint.shift);
-    context.fillStyle = paint.exact;
-    context.fillRect(middle(k) - slot / 2, up(value) - 1, Math.max(1.5, slot), 2);
+/** Arrowheads where a measured value lies outside the chart. */
+function marksOfClipped(context, { measured, middle, up, low, high, slot, paint }) {
+  context.fillStyle = paint.shift;
+  const half = Math.max(2, Math.min(6, slot * 0.3));
+  measured.forEach((value, k) => {
+    if (value >= low && value <= high) return;
+    const [edge, sign] = value > high ? [up(high), -1] : [up(low), 1];
+    const x = middle(k) - Math.min(8, slot * 0.2);
+    context.beginPath();
+    context.moveTo(x, edge + 7 * sign);
+    context.lineTo(x - half, edge);
+    context.lineTo(x + half, edge);
+    context.fill();
   });
 }
 
@@ -250,7 +259,7 @@ export function drawMap(surface, view) {
 
 /**
  * Output phases of many samples on arcs of the circle, one arc per output, opened to the range they need.
- * view: {phases, labels, asked, reach, colours}
+ * view: {phases, labels, names, asked, reach, colours}
  */
 export function drawFan(surface, view) {
   const context = surface.cleared();
@@ -259,12 +268,17 @@ export function drawFan(surface, view) {
   const open = view.reach >= Math.PI ? Math.PI : 0.72;
   const radius = open === Math.PI ? Math.min(width, height) / 2 - 22
     : Math.min(width / 2 / Math.sin(open) - 18, 2 * (height - 60));
-  const centre = [width / 2, open === Math.PI ? height / 2 : 30 + radius];
+  // A full circle leaves room for the list of its rings.
+  const centre = open === Math.PI
+    ? [Math.max(width / 2, Math.min(width - radius - 24, 180 + radius)), height / 2] : [width / 2, 30 + radius];
   const turn = (phase) => (Math.max(-view.reach, Math.min(view.reach, phase)) / view.reach) * open;
   const point = (phase, size) => [centre[0] + size * Math.sin(turn(phase)), centre[1] - size * Math.cos(turn(phase))];
-  const rings = [radius, radius - (open === Math.PI ? 0.3 * radius : Math.min(120, height * 0.42))];
+  const gaps = Math.max(1, view.names.length - 1);
+  const depth = open === Math.PI ? Math.min(0.75, 0.3 * gaps) * radius : Math.min(120, height * 0.42);
+  const rings = view.names.map((_, k) => radius - (depth * k) / gaps);
+  const listed = open === Math.PI || rings.length > MOST_ON_ARCS;
   context.font = FONT;
-  context.textAlign = "center";
+  if (listed) ringNames(context, view, height);
   rings.forEach((ring, k) => {
     context.strokeStyle = paint.line;
     context.lineWidth = 1;
@@ -273,23 +287,35 @@ export function drawFan(surface, view) {
     context.stroke();
     context.fillStyle = paint.soft;
     const [x, y] = point(-0.95 * view.reach, ring);
-    context.fillText(`output ${k + 1}`, x + 14, y + 18);
+    context.textAlign = "left";
+    if (!listed) context.fillText(view.names[k], Math.max(2, x - 14), y + 18);
   });
-  spokes(context, view, point, radius, rings[1]);
+  context.textAlign = "center";
+  spokes(context, view, point, radius, rings.at(-1));
   const fills = [paint.class0, paint.class1];
   const many = view.phases.length > 20;
+  const dots = rings.length > 1 ? Math.max(2.5, Math.min(6, 0.45 * (rings[0] - rings[1]))) : 6;
   context.globalAlpha = 0.75;
   view.phases.forEach((theta, k) => {
     if (theta === null) return;
     const aside = many ? ((k * 7919) % 11) - 5 : 0;
     context.fillStyle = fills[view.labels[k]] ?? paint.soft;
-    theta.slice(0, 2).forEach((phase, output) => {
+    theta.forEach((phase, output) => {
       context.beginPath();
-      context.arc(...point(phase, rings[output] + aside), many ? 2 : 6, 0, 2 * Math.PI);
+      context.arc(...point(phase, rings[output] + aside), many ? 2 : dots, 0, 2 * Math.PI);
       context.fill();
     });
   });
   context.globalAlpha = 1;
+}
+
+/** Names of the rings in a list, from the outer to the inner, as many as there is room for. */
+function ringNames(context, { names, colours: paint }, height) {
+  Object.assign(context, { fillStyle: paint.soft, textAlign: "left", textBaseline: "alphabetic" });
+  const room = Math.floor(height / 15) - 1;
+  const shown = names.length > room ? [...names.slice(0, room - 1), `… ${names.length - room + 1} more`] : names;
+  const ends = names.length > 1 ? { 0: " (outer ring)", [names.length - 1]: " (inner ring)" } : {};
+  shown.forEach((name, k) => context.fillText(name + (ends[k] ?? ""), 2, 14 + 15 * k));
 }
 
 /** Phase zero, the ends of the range, and what the cost asks for. */

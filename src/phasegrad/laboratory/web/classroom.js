@@ -147,11 +147,13 @@ export class Classroom {
     const { bench, colours } = this.lab;
     if (this.map === null) this.#findMap();
     const samples = this.learner ? this.learner.train : { x: [], labels: [] };
+    this.parts.map.parentElement.hidden = !this.maps;
+    this.parts.pair.classList.toggle("alone", !this.maps);
     if (this.maps && this.map) {
       const { x, labels } = samples;
       const view = { map: this.map, cells: CELLS, reach: REACH, samples: x, labels, here: bench.inputs, colours };
       drawMap(this.surfaces.map, view);
-    } else this.surfaces.map.cleared();
+    }
     this.#drawFan(samples);
     this.parts.history.parentElement.hidden = !this.learner;
     if (!this.learner) return;
@@ -166,14 +168,16 @@ export class Classroom {
     const asked = bench.asked ?? [];
     const most = Math.max(...asked.map(Math.abs), ...phases.filter(Boolean).flat().map(Math.abs));
     const reach = RANGES.find((each) => each >= 1.15 * most) ?? Math.PI;
-    drawFan(this.surfaces.fan, { phases, labels, asked, reach, colours });
+    const names = bench.nodes.map((_, k) => `output ${k + 1}${bench.scene.classes ? `: ${bench.outputNames[k]}` : ""}`);
+    drawFan(this.surfaces.fan, { phases, labels, names, asked, reach, colours });
   }
 
   report() {
     const { learner } = this;
     const say = (text) => (this.parts.result.textContent = text);
     if (!learner) {
-      say("Choose what to learn, then press Learn.");
+      const replaced = this.lab.mine ? ": a network of its own takes the place of yours, which is kept" : "";
+      say(`Choose what to learn, then press Learn${replaced}.`);
       return;
     }
     const now = learner.history.at(-1);

@@ -50,10 +50,15 @@ export class NetworkPicture {
 
   #measure(view) {
     const { width, height } = this.surface;
-    const across = width < 520 || !view.layered || view.network.size > 60 ? 40 : 104;
+    const { inputs, outputs } = view.network;
+    const [before, after] = [inputs, outputs].map((nodes) => (view.layered ? margin(view, nodes, width) : 40));
     const down = 44;
-    const room = [width - 2 * across, height - 2 * down];
-    this.places = view.layout.points.map(([x, y]) => [across + x * room[0], down + y * room[1]]);
+    const room = [width - before - after, height - 2 * down];
+    this.places = view.layout.points.map(([x, y]) => [before + x * room[0], down + y * room[1]]);
+    this.rows = new Map([inputs, outputs].flatMap((nodes) => {
+      const rows = Math.min(2, Math.floor(this.#apart(nodes) / 14));
+      return nodes.map((node) => [node, view.layered ? rows : 0]);
+    }));
     let nearest = Infinity;
     const { places } = this;
     for (let i = 0; i < places.length; i++) {
@@ -64,6 +69,13 @@ export class NetworkPicture {
     const typical = Math.sqrt((room[0] * room[1]) / places.length);
     this.radius = Math.max(3,
       Math.min(width < 520 ? 21 : 27, Math.max(0.4 * nearest, Math.min(0.2 * typical, 0.7 * nearest))));
+  }
+
+  /** How far oscillators of one column lie apart; nothing where they fill more than one. */
+  #apart(nodes) {
+    const places = nodes.map((node) => this.places[node]).sort((one, other) => one[1] - other[1]);
+    if (places.some(([x]) => x !== places[0][0])) return 0;
+    return Math.min(Infinity, ...places.slice(1).map(([, y], k) => y - places[k][1]));
   }
 
   draw(view) {
@@ -127,7 +139,7 @@ export class NetworkPicture {
     }
     context.fill();
     if (view.asked) this.#drawTargets(context, view);
-    if (radius > 9) this.#drawLabels(context, view);
+    this.#drawLabels(context, view);
   }
 
   #drawRings(context, view) {
@@ -215,19 +227,21 @@ export class NetworkPicture {
 
   #drawLabels(context, view) {
     const { radius, places } = this;
-    context.font = `${Math.max(10, Math.min(13, radius * 0.5))}px system-ui, sans-serif`;
+    context.font = `${Math.max(11, Math.min(13, radius * 0.5))}px system-ui, sans-serif`;
     context.textBaseline = "middle";
     const side = new Map(
       [...view.network.inputs.map((node) => [node, -1]), ...view.network.outputs.map((node) => [node, 1])]);
     places.forEach(([x, y], i) => {
-      const where = places.length > 60 ? 0 : (side.get(i) ?? 0);
+      const rows = this.rows.get(i) ?? 0;
+      const where = side.get(i) ?? 0;
       context.fillStyle = view.colours.soft;
-      if (where && view.layered) {
+      if (where && rows) {
         context.textAlign = where < 0 ? "right" : "left";
-        const gap = radius + 10;
-        (view.notes[i] ?? [view.names[i]]).forEach((words, row, all) => {
+        const start = x + where * (radius + 8);
+        view.notes[i].slice(0, rows).forEach((words, row, all) => {
           context.fillStyle = row === 0 ? view.colours.ink : view.colours.soft;
-          context.fillText(words, x + where * gap, y + 15 * (row - (all.length - 1) / 2));
+          const text = shortened(context, words, where < 0 ? start : this.surface.width - start);
+          context.fillText(text, start, y + 15 * (row - (all.length - 1) / 2));
         });
       } else if (radius > 12) {
         context.textAlign = "center";
@@ -250,6 +264,20 @@ export class NetworkPicture {
     });
     return best.edge >= 0 ? { edge: best.edge } : null;
   }
+}
+
+/** The room that the names of inputs or outputs need beside them. */
+function margin({ notes }, nodes, width) {
+  const longest = Math.max(0, ...nodes.map((node) => notes[node][0].length));
+  const least = width < 520 ? 62 : 104;
+  return Math.max(least, Math.min(width * 0.24, 40 + 6.4 * longest));
+}
+
+/** A text, cut where it would leave its room. */
+function shortened(context, text, room) {
+  let shown = text;
+  while (shown.length > 1 && context.measureText(shown).width > room) shown = `${shown.slice(0, -2).trimEnd()}…`;
+  return shown;
 }
 
 /** The distance of a point from a segment. */

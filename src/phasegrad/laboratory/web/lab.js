@@ -22,16 +22,17 @@ export class Lab {
     this.paper = data.paper;
     this.motion = window.matchMedia("(prefers-reduced-motion: reduce)");
     this.look = 0;
+    Object.assign(this, { mine: data.scene !== null, kept: null });
     this.colours = colours();
     this.bench = new Bench(data.scene ?? data.paper);
     this.#name();
-    this.stage = new Stage(this, byId("network"), byId("status"), byId("note"));
+    this.stage = new Stage(this, byId("network"), parts(["status", "note", "answer"]));
     this.readout = new Readout(this, {
-      ...parts(["bars", "errors", "result"]), block: byId("error-block"), table: byId("numbers"),
+      ...parts(["bars", "errors", "result", "formula", "whiskers"]), block: byId("error-block"), table: byId("numbers"),
     });
     const classroom = ["choices", "learn", "step", "reset", "map", "fan", "history"];
     this.classroom = new Classroom(this, data.tasks, {
-      ...parts(classroom), result: byId("learned"), panel: byId("panel-learning"),
+      ...parts(classroom), pair: byId("pair"), result: byId("learned"), panel: byId("panel-learning"),
     });
     this.panel = new Panel(this,
       { nudge: byId("controls-nudge"), data: byId("controls-data"), one: byId("controls-one") });
@@ -56,15 +57,29 @@ export class Lab {
     return kind === "coupling" ? this.edgeNames : this.names;
   }
 
-  /** Put a scene on the bench. */
-  put(scene, { learner = false } = {}) {
+  /** Put a scene on the bench; one's own is kept, as it is now, where another takes its place. */
+  put(scene, { learner = false, mine = false } = {}) {
     if (!learner) this.classroom.leave();
+    if (mine) this.kept = null;
+    else if (this.mine) this.kept = this.bench.current();
+    this.mine = mine;
     this.bench.load(scene);
     this.#loaded();
   }
 
+  /** Bring one's own network back. */
+  home() {
+    this.tour.hide();
+    this.put(this.kept, { mine: true });
+    this.tab("gradient");
+    this.say("");
+    byId("nudge").focus();
+  }
+
   #loaded() {
     this.#name();
+    byId("home").hidden = this.kept === null;
+    byId("open-tour").title = this.mine ? "Shows the paper’s network in place of yours" : "";
     byId("shown").textContent = this.bench.scene.title ?? "";
     this.stage.load();
     this.panel.load();
@@ -133,6 +148,7 @@ export class Lab {
       if (this.bench.nudged) this.change(() => this.bench.release());
       else this.stage.nudge();
     });
+    byId("home").addEventListener("click", () => this.home());
     byId("shake").addEventListener("click", () => this.stage.shake());
     byId("read").addEventListener("click", () => {
       this.bench.readAgain();
@@ -166,7 +182,7 @@ export class Lab {
     if (!file) return;
     try {
       const scene = sceneFrom(await file.text());
-      this.put(scene);
+      this.put(scene, { mine: true });
       this.tab("gradient");
       this.say(`Opened ${file.name}.`);
     } catch (error) {
@@ -211,7 +227,7 @@ export class Lab {
     try {
       const held = await unpacked(location.hash.slice(STATE.length));
       const { scene, selectedNode, selectedEdge, nudged, target, ...settings } = held;
-      this.put(checked(scene));
+      this.put(checked(scene), { mine: true });
       this.#adopt(settings);
       if (usableTarget(this.bench, target)) this.bench.target = target;
       this.bench.nudged = Boolean(nudged);

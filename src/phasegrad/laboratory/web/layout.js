@@ -2,6 +2,8 @@
 
 const MOST_COLUMNS = 6;
 const MOST_ON_CIRCLE = 26;
+/** Inputs that stand in one column, so that their names have room. */
+const MOST_IN_LINE = 16;
 
 /** Positions in the unit square. */
 export function arranged(network) {
@@ -47,7 +49,9 @@ function inColumns(level, size) {
   const groups = Array.from({ length: Math.max(...level) + 1 }, () => []);
   for (let node = 0; node < size; node++) groups[level[node]].push(node);
   const tallest = Math.max(8, Math.ceil(Math.sqrt(size * 0.9)));
-  const columns = groups.flatMap((group) => slices(group, tallest).map((nodes, k) => ({ nodes, first: k === 0 })));
+  const most = (depth) => (depth === 0 ? Math.max(tallest, MOST_IN_LINE) : tallest);
+  const columns = groups.flatMap(
+    (group, depth) => slices(group, most(depth)).map((nodes, k) => ({ nodes, first: k === 0 })));
   const places = [];
   columns.forEach((column, k) => places.push(k === 0 ? 0 : places[k - 1] + (column.first ? 1 : 0.5)));
   const width = places.at(-1) || 1;

@@ -5,6 +5,7 @@ import { choice, element, radios, slider, words } from "lab/controls.js";
 
 const MOST_SLIDERS = 4;
 const NO_NOISE = -6;
+const SCALED = "Inputs are scaled: −1 and 1 are the ends of the training data.";
 const OMEGA_MOST = 4;
 const COUPLING_MOST = 8;
 
@@ -69,12 +70,13 @@ export class Panel {
       parts.push(this.target);
       this.targets = null;
     } else {
-      const outputs = bench.nodes.map((_, k) => `Target of output ${k + 1}`);
+      const outputs = bench.outputNames.map((name) => `Target of ${name}`);
       this.targets = this.#several("goal", "Output", outputs, (k) => ({
         least: -1.5, most: 1.5, step: 0.01, value: bench.target[k],
         change: (each) => lab.change(() => (bench.target = bench.target.map((old, l) => (l === k ? each : old)))),
       }), () => bench.target, parts);
     }
+    if (bench.scene.scaling) parts.unshift(element("p", { className: "hint" }, SCALED));
     if (parts.length === 0) parts.push(element("p", { className: "hint" }, "This network has no inputs."));
     this.places.data.replaceChildren(...parts);
   }

@@ -11,8 +11,9 @@ const MOST_FOR_CURVES = 250;
 const FLICKER = 450;
 
 export class Readout {
-  constructor(lab, { bars, errors, block, result, table }) {
-    Object.assign(this, { lab, block, result, table, bars: new Surface(bars), errors: new Surface(errors) });
+  constructor(lab, { bars, errors, block, result, table, formula, whiskers }) {
+    Object.assign(this, { lab, block, result, table, formula, whiskers });
+    Object.assign(this, { bars: new Surface(bars), errors: new Surface(errors) });
     this.curves = { oneSided: [], centred: [] };
     this.values = null;
     this.job = null;
@@ -50,10 +51,22 @@ export class Readout {
     const { bench } = this;
     if (!reading) this.version = (this.version ?? 0) + 1;
     this.show(bench.nudged ? bench.reading : null);
+    this.#explain();
     if (!reading) this.#findCurves();
     this.#drawErrors();
     this.#fillTable();
     this.#keepReading();
+  }
+
+  /** Say what the orange bars are, and what the lines on them. */
+  #explain() {
+    const { bench, formula, whiskers } = this;
+    const width = bench.centred ? "2β" : "β";
+    const formulas = { omega: `−shift / ${width}`, coupling: `change of −cos(θᵢ − θⱼ) / ${width}` };
+    const plain = bench.network.interaction.length === 1 || bench.kind === "omega";
+    const read = (plain && formulas[bench.kind]) || `change of the energy’s slope / ${width}`;
+    formula.textContent = `read off the shift: ${read}`;
+    whiskers.hidden = !(this.values && bench.noise > 0);
   }
 
   report() {

@@ -18,8 +18,8 @@ const PIXELS = 120;
 const warped = (share) => Math.expm1(5 * share) / Math.expm1(5);
 
 export class Stage {
-  constructor(lab, canvas, status, note) {
-    Object.assign(this, { lab, canvas, status, note, frame: null, busy: false });
+  constructor(lab, canvas, { status, note, answer }) {
+    Object.assign(this, { lab, canvas, status, note, answer, frame: null, busy: false });
     this.picture = new NetworkPicture(canvas);
     this.#listen();
   }
@@ -71,12 +71,15 @@ export class Stage {
   #notes() {
     const { bench } = this;
     const notes = {};
-    if (this.canvas.clientWidth < 520) return notes;
-    bench.network.inputs.forEach(
-      (node, k) => (notes[node] = [bench.scene.features?.[k] ?? `input ${k + 1}`, words(bench.inputs[k], 2)]));
+    const narrow = this.canvas.clientWidth < 520;
+    bench.network.inputs.forEach((node, k) => {
+      const name = bench.scene.features?.[k] ?? `input ${k + 1}`;
+      notes[node] = narrow ? [`in ${k + 1}`] : [name, words(bench.inputs[k], 2)];
+    });
     bench.network.outputs.forEach((node, k) => {
-      const name = bench.classes?.[k] ?? `output ${k + 1}`;
-      notes[node] = [bench.decision === k ? `${name} ✓` : name, `θ ${words(this.phases[node], 2)}`];
+      const name = narrow && !bench.scene.classes ? `out ${k + 1}` : bench.outputNames[k];
+      const marked = bench.decision === k ? `✓ ${name}` : name;
+      notes[node] = narrow ? [marked] : [marked, `θ ${words(this.phases[node], 2)}`];
     });
     return notes;
   }
@@ -89,6 +92,7 @@ export class Stage {
   /** Say in words how things stand. */
   report() {
     this.status.textContent = this.#words();
+    this.answer.textContent = this.bench.answer;
   }
 
   #words() {

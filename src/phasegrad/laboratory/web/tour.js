@@ -28,18 +28,21 @@ export const STEPS = [
     title: "Oscillators settle",
     text: "Each circle is an oscillator, its hand is its phase. Every one wants to turn at its own frequency; couplings pull neighbours together. Data sets the frequencies of the two inputs on the left. Shake the phases: they come to rest in a pattern, and that pattern is the network’s answer.",
     enter: (lab) => calm(lab),
+    shows: "network",
     actions: [["Shake", (lab) => lab.stage.shake()]],
   },
   {
     title: "Nudge the outputs",
     text: "Blue triangles mark where the two outputs should be. A nudge pulls them there, weakly, with strength β. The outputs give way a little, and through the couplings every other oscillator shifts too. The shifts are small; the orange wedges show them enlarged.",
     enter: (lab) => calm(lab),
+    shows: "network",
     actions: [["Nudge", (lab) => lab.stage.nudge()]],
   },
   {
     title: "The shift is the gradient",
-    text: "Divide every shift by −β: these are the orange bars. Blue is the exact gradient of the cost by every oscillator’s own frequency, from a linear solve that sees the whole network. No oscillator computed anything: settling did. The same two states give the gradient by every coupling.",
+    text: "Divide every shift by −β: these are the orange bars. Blue is the exact gradient of the cost by every oscillator’s own frequency, from a linear solve that sees the whole network. No oscillator computed anything: settling did. The same two states give the gradient by every coupling. β is 0.02 now, weaker than the 0.1 before, so that both agree closely.",
     enter: (lab) => calm(lab, { beta: 0.02 }),
+    shows: "chart",
     actions: [
       ["Nudge", (lab) => lab.stage.nudge()],
       ["By couplings",
@@ -53,6 +56,8 @@ export const STEPS = [
       calm(lab, { beta: 0.05 });
       lab.change(() => lab.bench.nudge());
     },
+    shows: "error-block",
+    choices: true,
     actions: [
       ["Strong nudge", (lab) => lab.change(() => Object.assign(lab.bench, { beta: 2, noise: 0, centred: false }))],
       ["Noisy meter",
@@ -65,12 +70,15 @@ export const STEPS = [
     title: "Learning",
     text: "Show a vowel, settle, nudge toward the right class, settle, and let every frequency and coupling move against its own gradient. After some epochs the network tells /a/ from /i/ by two formants. Points are vowels, the background is what the network decides; press on the map to try a sound.",
     enter: (lab) => learning(lab, "matched", "random, seed 1"),
-    actions: [["Learn", learn]],
+    shows: "pair",
+    actions: [["Learn", (lab) => lab.classroom.learn()]],
   },
   {
     title: "Why half of the paper’s seeds fail",
-    text: "The paper’s cost asks the right output for phase −0.2 and the other for +0.2, but its decision takes the largest cosine. At zero cost both cosines are equal: a tie. So the cost does not choose; what decides is the sign of d, the difference of the two output phases, which the initial output frequencies set. d > 0 becomes a classifier, d < 0 an inverted one, near 0 %. Flip the sign and see; or keep the cost and take the decision it asks for.",
+    text: "Each vowel has an output, and the decision goes to the output whose phase is nearest to 0. The cost, however, asks the right output for −0.2 and the other for +0.2, both equally far from 0: a tie. Call d how far, on average, output 1 is ahead of output 2. Networks that begin with d > 0 become classifiers; those with d < 0 learn to say the opposite, near 0 % right. Flip the sign and see, or keep the cost and take the decision that it asks for.",
     enter: (lab) => learning(lab, "paper", AHEAD),
+    shows: "pair",
+    choices: true,
     actions: [
       ["Learn with d > 0", (lab) => learnFrom(lab, "paper", AHEAD)],
       ["Flip the sign: d < 0", (lab) => learnFrom(lab, "paper", BEHIND)],
@@ -81,11 +89,6 @@ export const STEPS = [
 
 function learnFrom(lab, recipe, start) {
   learning(lab, recipe, start);
-  learn(lab);
-}
-
-function learn(lab) {
-  lab.reveal("panel-learning");
   lab.classroom.learn();
 }
 
@@ -94,12 +97,17 @@ export class Tour {
     Object.assign(this, { lab, root, opener, step: 0 });
     const part = (name) => root.querySelector(`[data-tour=${name}]`);
     this.parts = Object.fromEntries(
-      ["count", "title", "text", "actions", "back", "next", "close", "dots"].map((name) => [name, part(name)]));
+      ["count", "title", "text", "actions", "back", "next", "close", "dots", "more"].map((name) => [name, part(name)]));
     this.parts.back.addEventListener("click", () => this.open(this.step - 1));
     this.parts.next.addEventListener("click",
       () => (this.step + 1 < STEPS.length ? this.open(this.step + 1) : this.close()));
     this.parts.close.addEventListener("click", () => this.close());
-    opener.addEventListener("click", () => this.open(this.step));
+    this.parts.more.addEventListener("click", () => root.classList.remove("compact"));
+    opener.addEventListener("click", () => {
+      const mine = lab.mine || lab.kept !== null;
+      this.open(this.step);
+      if (mine) lab.say("The tour shows networks of its own. Yours is kept: Back to my network shows it again.");
+    });
     this.parts.dots.replaceChildren(...STEPS.map((step, k) => {
       const dot = element("button", { type: "button", className: "dot", title: step.title }, String(k + 1));
       dot.setAttribute("aria-label", `Step ${k + 1}: ${step.title}`);
@@ -114,6 +122,7 @@ export class Tour {
     this.step = Math.max(0, Math.min(STEPS.length - 1, number));
     const step = STEPS[this.step];
     this.root.hidden = false;
+    this.root.classList.remove("compact");
     this.opener.setAttribute("aria-expanded", "true");
     parts.count.textContent = `Step ${this.step + 1} of ${STEPS.length}`;
     parts.title.textContent = step.title;
@@ -122,7 +131,7 @@ export class Tour {
     parts.next.textContent = this.step + 1 < STEPS.length ? "Next" : "End the tour";
     parts.actions.replaceChildren(...step.actions.map(([name, run]) => {
       const button = element("button", { type: "button", className: "primary" }, name);
-      button.addEventListener("click", () => run(lab));
+      button.addEventListener("click", () => this.#act(button, run));
       return button;
     }));
     [...parts.dots.children].forEach(
@@ -131,9 +140,23 @@ export class Tour {
     if (focus) parts.title.focus();
   }
 
-  close() {
+  /** Do what a step offers, mark which of several was chosen, and bring what it changes into view. */
+  #act(button, run) {
+    const { actions } = this.parts;
+    run(this.lab);
+    const { shows, choices } = STEPS[this.step];
+    if (choices) [...actions.children].forEach((each) => each.setAttribute("aria-pressed", String(each === button)));
+    this.root.classList.add("compact");
+    this.lab.reveal(shows);
+  }
+
+  hide() {
     this.root.hidden = true;
     this.opener.setAttribute("aria-expanded", "false");
+  }
+
+  close() {
+    this.hide();
     this.opener.focus();
     this.lab.resized();
   }
