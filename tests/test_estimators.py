@@ -454,7 +454,7 @@ class TestDevices:
             ({"device": "quantum"}, "The device 'quantum' cannot be used"),
             ({"device": "cpu", "dtype": "float16"}, "must be one of"),
             ({"dtype": "float64"}, "is for a device: name one"),
-            ({"device": "cpu", "gradient": "finite_difference"}, "no gradient by finite differences"),
+            ({"device": "cpu", "gradient": "finite_difference"}, "and none by finite differences"),
         ],
     )
     def test_what_cannot_be_is_refused(self, options, words):

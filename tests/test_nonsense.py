@@ -33,6 +33,7 @@ VALID = {
     "predict": [("model.npz", "samples.csv")],
     "grid": [("case9",)],
     "chip": [("vowels", "--chips", "1", "--epochs", "0")],
+    "simulate": [("ring", "--time", "1")],
     "lab": [("model.npz", "--no-open", "--out", "lab.html")],
     "draw": [("picture.svg",)],
     "studies": [()],
@@ -174,6 +175,8 @@ MEANINGFUL = {
     "epochs": "3", "learning_rate": "0.02", "beta": "0.002", "margin": "0.3", "decision": "nearest",
     "gradient": "adjoint", "evaluate_every": "1", "scale_by": "all", "shifts": "yes", "scale": "1.5", "relieve": "8-9",
     "seed": "3", "sizes": "7", "target": "side", "regress": "yes", "test": "more.csv", "ignore": "height",
+    "size": "7", "coupling": "0.5", "spread": "0.1", "inputs": "0.5", "time": "2", "times": "11", "start": "zero",
+    "noise": "0.01", "inertia": "1", "damping": "2",
 }  # fmt: skip
 #: Files that are asked for, and settings of how a command goes about its work, tested elsewhere.
 OTHERS = {
@@ -203,6 +206,7 @@ MODES = [
     ("train", "table.csv", "--target", "kind", "--hidden", "2", "--epochs", "2"),
     ("grid", "case9"),
     ("draw", "picture.svg"),
+    ("simulate", "ring", "--time", "1"),
 ]
 
 
