@@ -547,6 +547,7 @@ class TestGrid:
 class TestReproduce:
     words = ("reproduce", "finite-beta", "--seeds", "2")
 
+    @pytest.mark.slow
     def test_it_writes_a_page_goes_on_and_opens_it(self, tmp_path):
         out, opened = tmp_path / "out", tmp_path / "opened"
         browser = tmp_path / "browser"

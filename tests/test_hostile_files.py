@@ -296,8 +296,8 @@ class TestTables:
             (b"\0" * 9_000_000, "line 1 has more than 4194304 characters"),
             ("f1_hz,f2_hz\n1,2\n".encode("utf-16"), "is not a text file in UTF-8. Save it as CSV in that encoding"),
             (b"f1_hz,f2_hz,gr\xfcn\n1,2,3\n", "is not a text file in UTF-8"),
-            (b"", "the file has no columns"),
-            (b"\xef\xbb\xbf", "the file has no columns"),
+            (b"", "samples.csv is empty"),
+            (b"\xef\xbb\xbf", "samples.csv is empty"),
             (b"f1_hz,f2_hz\n\n", "has a header and no rows under it"),
             (b"f1_hz,\x1b[31mf2\n1,2\n", r"the file has f1_hz, \\x1b\[31mf2\."),
         ],
@@ -311,7 +311,7 @@ class TestTables:
     @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
     def test_a_right_table_is_read(self, tmp_path, end):
         lines = (b"\xef\xbb\xbff2_hz,word,f1_hz", b"", b'2,"a, b",1e1', b" 3 ,,-.5")
-        np.testing.assert_array_equal(self.read(tmp_path, end.join(lines)), [[10, 2], [-0.5, 3]])
+        np.testing.assert_array_equal(self.read(tmp_path, end.join(lines)).x, [[10, 2], [-0.5, 3]])
 
 
 class TestWriting:

@@ -574,6 +574,7 @@ class TestCache:
         assert self.run(copy, 8) == [["8", "False", "0"]]
         assert self.run(copy, 8) == [["8", "False", "1"]]
 
+    @pytest.mark.slow
     def test_widths_from_the_cache_are_not_mistaken_for_each_other(self, copy):
         """Each compiled in a process of its own, then all loaded into one."""
         for width in (8, 16):
@@ -598,6 +599,7 @@ class TestCache:
         environment = {"PYTHONPATH": str(place), "HOME": str(home), "PATH": "/usr/bin:/bin", **more}
         return subprocess.run([sys.executable, "-B", "-c", code], env=environment, capture_output=True, text=True)
 
+    @pytest.mark.slow
     def test_where_nothing_can_be_written_kernels_are_compiled_in_memory(self, copy):
         nowhere = copy / "file"
         for path in (nowhere, copy / "phasegrad" / "kernels" / "__pycache__"):
