@@ -14,43 +14,49 @@ _MOST_CHIPS = 1000
 _CHIPS, _HOW = "Which chips", "How they learn"
 
 
+_Task = Annotated[
+    str,
+    typer.Argument(
+        autocompletion=one_of(chip_tasks), help="What the chips learn: vowels, or digits (minutes per fault)."
+    ),
+]
+_Preset = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME", rich_help_panel=_CHIPS, autocompletion=one_of(presets),
+        help="Kind: ideal, cmos-ring-65nm, cmos-ring-aggressive or lc-board.",
+    ),
+]  # fmt: skip
+_Chips = Annotated[
+    int,
+    typer.Option(
+        min=1, max=_MOST_CHIPS, metavar="N", rich_help_panel=_CHIPS,
+        help=f"How many, up to {_MOST_CHIPS}, each with its own faults.",
+    ),
+]  # fmt: skip
+_Epochs = Annotated[
+    int | None,
+    typer.Option(
+        min=0, max=10_000, metavar="N", rich_help_panel=_HOW, help="Epochs to train (default: that of the task)."
+    ),
+]
+_Beta = Annotated[
+    float | None,
+    typer.Option(
+        min=1e-9, max=1e3, metavar="X", rich_help_panel=_HOW, help="Strength of the nudge (default: that of the task)."
+    ),
+]
+
+
 def chip(
-    task: Annotated[
-        str,
-        typer.Argument(
-            autocompletion=one_of(chip_tasks), help="What the chips learn: vowels, or digits (minutes per fault)."
-        ),
-    ],
-    preset: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME", rich_help_panel=_CHIPS, autocompletion=one_of(presets),
-            help="Kind: ideal, cmos-ring-65nm, cmos-ring-aggressive or lc-board.",
-        ),
-    ] = "cmos-ring-65nm",
-    chips: Annotated[
-        int,
-        typer.Option(
-            min=1, max=_MOST_CHIPS, metavar="N", rich_help_panel=_CHIPS,
-            help=f"How many, up to {_MOST_CHIPS}, each with its own faults.",
-        ),
-    ] = 10,
-    epochs: Annotated[
-        int | None,
-        typer.Option(
-            min=0, max=10_000, metavar="N", rich_help_panel=_HOW, help="Epochs to train (default: that of the task)."
-        ),
-    ] = None,
-    beta: Annotated[
-        float | None,
-        typer.Option(
-            min=1e-9, max=1e3, metavar="X", rich_help_panel=_HOW,
-            help="Strength of the nudge (default: that of the task).",
-        ),
-    ] = None,
+    task: _Task,
+    preset: _Preset = "cmos-ring-65nm",
+    chips: _Chips = 10,
+    epochs: _Epochs = None,
+    beta: _Beta = None,
     json: Json = None,
     plot: Plot = None,
-) -> None:  # fmt: skip
+) -> None:
     """Say what a kind of chip can learn, and which of its faults is to blame.
 
     Chips learn with no fault, with each fault alone and with all together; every number of a preset has its source.

@@ -28,47 +28,50 @@ _NAMES = Annotated[
 ]
 _IMAGES, _CIRCUIT = "images", "circuit"
 _HOW, _PICTURES = "How", "The study of images"
+_Seeds = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="N", rich_help_panel=_HOW, help="Hold every study to at most this many seeds."),
+]
+_Workers = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="N", rich_help_panel=_HOW, help="Processes to run (default: one per processor)."),
+]
+_Cluster = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", rich_help_panel=_HOW, help="A dask scheduler to run on instead.")
+]
+_Device = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WORD", rich_help_panel=_PICTURES, autocompletion=one_of(lambda: ("cuda", "cpu")),
+        help="Where to train, cuda (default) or cpu.",
+    ),
+]  # fmt: skip
+_Data = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER", rich_help_panel=_PICTURES, help="Of their files (default: PHASEGRAD_DATA names it)."
+    ),
+]
+_Out = Annotated[
+    Path, typer.Option(metavar="FOLDER", rich_help_panel=RESULTS, help="For the page and everything behind it.")
+]
+_Fresh = Annotated[
+    bool, typer.Option("--fresh", rich_help_panel=RESULTS, help="Delete an earlier reproduction in the folder first.")
+]
+_Open = Annotated[bool, typer.Option("--open", rich_help_panel=RESULTS, help="Open the page in a browser at the end.")]
 
 
 def reproduce(
     names: _NAMES = None,
-    seeds: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", rich_help_panel=_HOW, help="Hold every study to at most this many seeds."),
-    ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", rich_help_panel=_HOW, help="Processes to run (default: one per processor)."),
-    ] = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", rich_help_panel=_HOW, help="A dask scheduler to run on instead."),
-    ] = None,
-    device: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WORD", rich_help_panel=_PICTURES, autocompletion=one_of(lambda: ("cuda", "cpu")),
-            help="Where to train, cuda (default) or cpu.",
-        ),
-    ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER", rich_help_panel=_PICTURES, help="Of their files (default: PHASEGRAD_DATA names it)."
-        ),
-    ] = None,
-    out: Annotated[
-        Path,
-        typer.Option(metavar="FOLDER", rich_help_panel=RESULTS, help="For the page and everything behind it."),
-    ] = Path("reproduction"),
-    fresh: Annotated[
-        bool,
-        typer.Option("--fresh", rich_help_panel=RESULTS, help="Delete an earlier reproduction in the folder first."),
-    ] = False,
-    show: Annotated[
-        bool, typer.Option("--open", rich_help_panel=RESULTS, help="Open the page in a browser at the end.")
-    ] = False,
-) -> None:  # fmt: skip
+    seeds: _Seeds = None,
+    workers: _Workers = None,
+    cluster: _Cluster = None,
+    device: _Device = None,
+    data: _Data = None,
+    out: _Out = Path("reproduction"),
+    fresh: _Fresh = False,
+    show: _Open = False,
+) -> None:
     """Reproduce the paper: every table, figure and claim, with controls and verdicts, on one page.
 
     Stopped at any moment, the same command goes on where it stopped and ends with the same results.
