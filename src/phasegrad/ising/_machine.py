@@ -1,6 +1,7 @@
 r"""The machine: oscillators that become bits while injection at twice their frequency rises and noise falls.
 
-    dtheta_i = [K(t) / J_0 (sum_j J_ij sin(theta_j - theta_i) - h_i sin theta_i) - S(t) sin 2 theta_i] dt + sqrt(2 D(t)) dW_i
+    dtheta_i = [K(t) / J_0 (sum_j J_ij sin(theta_j - theta_i) - h_i sin theta_i) - S(t) sin 2 theta_i] dt
+               + sqrt(2 D(t)) dW_i
 
 with J_0 the problem's `scale`. With cosines c and sines s of all phases the first sum is c (J s) - s (J c): products of
 one matrix with all runs side by side, dense or compressed rows.
@@ -29,8 +30,8 @@ def anneal(
 ) -> Array:  # fmt: skip
     """Return the phases (runs, N) at the end of a schedule: coupling, injection and noise of every step.
 
-    Phases are in single precision, which noise makes enough. Every run has a stream of its own, so that how many run side by side changes
-    none of them but by rounding.
+    Phases are in single precision, of which only signs of cosines are read. Every run has a stream of its own, so that
+    how many run side by side changes none of them but by rounding.
     """
     couplings, injections, noises = schedule
     matrix, fields = _scaled(problem)
@@ -68,3 +69,11 @@ def _scaled(problem: Problem) -> tuple[Any, Array]:
     dense = matrix.nnz > _DENSE * problem.size**2
     fields = (problem.fields / problem.scale).astype(np.float32)[:, None]
     return (matrix.toarray() if dense else matrix), fields
+
+
+def largest_rate(problem: Problem, coupling: float, injection: float) -> float:
+    """Return a bound on the eigenvalues of the machine's Laplacian, by Gershgorin's circles."""
+    rows = np.zeros(problem.size)
+    for end in problem.edges.T:
+        np.add.at(rows, end, np.abs(problem.couplings))
+    return float(coupling * np.max(2 * rows + np.abs(problem.fields)) / problem.scale + 2 * injection)

@@ -18,7 +18,16 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from phasegrad._files import open_plain, printable
-from phasegrad._validation import FloatArray, IntArray, counted, finite_array, frozen_array, shaped_array
+from phasegrad._validation import (
+    FloatArray,
+    IntArray,
+    counted,
+    finite_array,
+    float_between,
+    frozen_array,
+    positive_float,
+    shaped_array,
+)
 from phasegrad.networks import Network
 
 if TYPE_CHECKING:
@@ -180,11 +189,12 @@ class Problem:
 
     def network(self, coupling: float = 1.0, injection: float = 0.0) -> Network:
         """Return the machine as a network: couplings and fields over `scale`, times ``coupling``, and the injection."""
-        unit = coupling / self.scale
-        return Network(
-            self.edges, unit * self.couplings, np.zeros(self.size), signed=True, labels=self.labels,
-            field_strength=unit * self.fields, second_strength=np.full(self.size, float(injection)),
-        )  # fmt: skip
+        unit = positive_float("coupling", coupling, "ising.Problem.network") / self.scale
+        pull = float_between("injection", injection, 0.0, np.inf, "ising.Problem.network")
+        terms: dict[str, Any] = {"field_strength": unit * self.fields} if np.any(self.fields) else {}
+        terms |= {"second_strength": np.full(self.size, pull)} if pull else {}
+        couplings = unit * self.couplings
+        return Network(self.edges, couplings, np.zeros(self.size), signed=True, labels=self.labels, **terms)
 
     def __repr__(self) -> str:
         fields = counted(int(np.sum(self.fields != 0)), "field") if np.any(self.fields) else "no fields"
