@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from phasegrad import kernels
 from phasegrad._validation import finite_array, frozen_array, whole_number
 from phasegrad.ising._problem import Problem
 from phasegrad.ising._solutions import Solutions
 
-
 _OWNER = "ising.simulated_annealing"
 # The injection of the machine that certificates speak of: where that of `solve` ends by default.
-_INJECTION = 0.8
+_INJECTION = 0.6
 
 
 def simulated_annealing(
@@ -50,6 +48,8 @@ def simulated_annealing(
     >>> pg.ising.simulated_annealing(problem, runs=10, sweeps=100).best_cut
     12.0
     """
+    from phasegrad.kernels import flips
+
     if not isinstance(problem, Problem):
         raise TypeError(f"{_OWNER} takes a Problem, which Problem.from_matrix makes. Got {type(problem).__name__}.")
     runs, sweeps = whole_number("runs", runs, 1, _OWNER), whole_number("sweeps", sweeps, 1, _OWNER)
@@ -65,6 +65,6 @@ def simulated_annealing(
         stream = np.random.default_rng([seed, k])
         spins[k] = stream.choice([-1.0, 1.0], problem.size)
         first = stream.integers(1, 2**63, dtype=np.uint64)
-        kernels.flips.sweep(spins[k], problem.fields + matrix @ spins[k], rows, temperatures, first)
+        flips.sweep(spins[k], problem.fields + matrix @ spins[k], rows, temperatures, first)
     kept = frozen_array(np.where(spins > 0, 0.0, np.pi)), frozen_array(spins.astype(int))
     return Solutions(problem, *kept, frozen_array(problem.energy(spins)), problem.network(1.0, _INJECTION))

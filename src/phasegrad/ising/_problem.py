@@ -77,7 +77,9 @@ class Problem:
         owner = "ising.Problem"
         fields = finite_array("fields", self.fields, owner)
         if fields.ndim != 1 or not fields.size:
-            raise ValueError(f"The 'fields' parameter of {owner} must have shape (N,), N > 0. Got shape {fields.shape}.")
+            raise ValueError(
+                f"The 'fields' parameter of {owner} must have shape (N,), N > 0. Got shape {fields.shape}."
+            )
         edges = _checked_edges(self.edges, fields.size, owner)
         couplings = shaped_array("couplings", self.couplings, (len(edges),), owner)
         for name, value in (("edges", edges), ("couplings", couplings), ("fields", fields)):
@@ -203,7 +205,9 @@ class Problem:
     def _checked(self, spins: ArrayLike) -> FloatArray:
         given = finite_array("spins", spins, "ising.Problem")
         if given.ndim == 0 or given.shape[-1] != self.size or np.any(np.abs(given) != 1):
-            raise ValueError(f"Spins must be 1 or -1, {self.size} of them along the last axis. Got shape {given.shape}.")
+            raise ValueError(
+                f"Spins must be 1 or -1, {self.size} of them along the last axis. Got shape {given.shape}."
+            )
         return given
 
 

@@ -124,4 +124,6 @@ class Solutions:
     def __repr__(self) -> str:
         hits = int(self.distribution()[1][0])
         cut = "" if np.any(self.problem.fields) else f", cut {self.best_cut:g}"
-        return f"Solutions({counted(self.energies.size, 'run')}, lowest energy {self.best_energy:g}{cut}, found {hits}x)"
+        return (
+            f"Solutions({counted(self.energies.size, 'run')}, lowest energy {self.best_energy:g}{cut}, found {hits}x)"
+        )

@@ -23,7 +23,7 @@ _MOST_STEPS = 10_000_000
 
 def solve(
     problem: Problem, *, runs: int = 100, time: float = 200.0, coupling: Schedule = 1.0,
-    injection: Schedule = (0.0, 0.8), noise: Schedule = (0.3, 0.0), step: float | None = None, seed: int = 0,
+    injection: Schedule = (0.0, 0.6), noise: Schedule = (0.3, 0.0), step: float | None = None, seed: int = 0,
     progress: Callable[[int, int], object] | None = None,
 ) -> Solutions:  # fmt: skip
     """Let an oscillator Ising machine search for states of low energy, many runs side by side.
@@ -86,7 +86,9 @@ def solve(
     length = longest if step is None else positive_float("step", step, _OWNER)
     count = int(np.ceil(time / length))
     if count > _MOST_STEPS:
-        raise ValueError(f"A time of {time:g} takes {count:.3g} steps, more than {_MOST_STEPS:.0e}. Give a shorter one.")
+        raise ValueError(
+            f"A time of {time:g} takes {count:.3g} steps, more than {_MOST_STEPS:.0e}. Give a shorter one."
+        )
     schedule = tuple(_values(name, each, count) for name, each in _named(coupling, injection, noise))
     streams = [np.random.default_rng([seed, k]) for k in range(runs)]
     told = None if progress is None else lambda taken: progress(taken, count)
