@@ -199,6 +199,8 @@ OTHERS = {
     "dtype",
     "preset",
     "chips",
+    "runs",
+    "injection",
 }
 MODES = [
     ("train", "xor", "--epochs", "2"),

@@ -21,17 +21,17 @@ _Runs = Annotated[
     int, typer.Option(min=1, max=100_000, metavar="N", rich_help_panel=_MACHINE, help="Runs, side by side.")
 ]
 _Time = Annotated[
-    float, typer.Option(min=1e-3, max=1e6, metavar="X", rich_help_panel=_MACHINE, help="How long a run anneals.")
+    float, typer.Option(min=1e-3, max=1e5, metavar="X", rich_help_panel=_MACHINE, help="How long a run anneals.")
 ]
 _Injection = Annotated[
     float,
     typer.Option(
-        min=0.0, max=1e6, metavar="X", rich_help_panel=_MACHINE, help="Second-harmonic injection that 0 rises to."
+        min=0.0, max=1e3, metavar="X", rich_help_panel=_MACHINE, help="Second-harmonic injection that 0 rises to."
     ),
 ]
 _Noise = Annotated[
     float,
-    typer.Option(min=0.0, max=1e6, metavar="X", rich_help_panel=_MACHINE, help="Phase noise D that falls to 0."),
+    typer.Option(min=0.0, max=1e3, metavar="X", rich_help_panel=_MACHINE, help="Phase noise D that falls to 0."),
 ]
 _Seed = Annotated[
     int,

@@ -141,7 +141,7 @@ class Problem:
             return cls._of_lines(lines)
         except UnicodeDecodeError:
             raise ValueError(f"{printable(place)} is no file of G-set: it is not plain text.") from None
-        except _Unreadable as error:
+        except _FileError as error:
             raise ValueError(f"{printable(place)} is no file of G-set: {error}") from None
 
     @classmethod
@@ -149,14 +149,14 @@ class Problem:
         nodes, count = _header(lines[0] if lines else [])
         rows = [(number, words) for number, words in enumerate(lines[1:], 2) if words]
         if len(rows) != count:
-            raise _Unreadable(f"line 1 promises {counted(count, 'edge')}, and {len(rows)} follow.")
+            raise _FileError(f"line 1 promises {counted(count, 'edge')}, and {len(rows)} follow.")
         edges, weights = np.empty((count, 2), dtype=np.int64), np.empty(count)
         seen: dict[tuple[int, int], int] = {}
         for k, (number, words) in enumerate(rows):
             first, second, weights[k] = _edge(number, words, nodes)
             pair = (min(first, second), max(first, second))
             if pair in seen:
-                raise _Unreadable(f"line {number} repeats the edge of line {seen[pair]}. Give every edge once.")
+                raise _FileError(f"line {number} repeats the edge of line {seen[pair]}. Give every edge once.")
             seen[pair] = number
             edges[k] = pair[0] - 1, pair[1] - 1
         return cls(edges, -weights, np.zeros(nodes))
@@ -184,7 +184,7 @@ class Problem:
         return -_aligned(given, self.edges) @ self.couplings - given @ self.fields
 
     def cut(self, spins: ArrayLike) -> Any:
-        """Return the cut of spins +-1 of shape (..., N), of the graph with weights -J; a problem with fields has none."""
+        """Return the cut of spins +-1 of shape (..., N), for weights -J; a problem with fields has none."""
         if np.any(self.fields):
             raise ValueError("A problem with fields has no cut: its energy alone says how good a state is.")
         return (_aligned(self._checked(spins), self.edges) - 1) @ self.couplings / 2
@@ -211,7 +211,7 @@ class Problem:
         return given
 
 
-class _Unreadable(ValueError):
+class _FileError(ValueError):
     """What is wrong with a file."""
 
 
@@ -256,23 +256,23 @@ def _header(words: list[str]) -> tuple[int, int]:
     try:
         nodes, count = (int(word) for word in words)
     except ValueError:
-        raise _Unreadable("line 1 must have two whole numbers, of nodes and of edges.") from None
+        raise _FileError("line 1 must have two whole numbers, of nodes and of edges.") from None
     if not (1 <= nodes <= _MOST and 1 <= count <= _MOST):
-        raise _Unreadable(f"line 1 must name 1 to {_MOST} nodes and edges. Got {nodes} and {count}.")
+        raise _FileError(f"line 1 must name 1 to {_MOST} nodes and edges. Got {nodes} and {count}.")
     return nodes, count
 
 
 def _edge(number: int, words: list[str], nodes: int) -> tuple[int, int, float]:
     if len(words) == 2:
-        raise _Unreadable(f"line {number} has no weight. Give two nodes and a weight, such as '1 2 1'.")
+        raise _FileError(f"line {number} has no weight. Give two nodes and a weight, such as '1 2 1'.")
     try:
         first, second, weight = int(words[0]), int(words[1]), float(words[2])
         if len(words) != 3 or not np.isfinite(weight):
             raise ValueError
     except (ValueError, IndexError):
-        raise _Unreadable(f"line {number} must have two nodes and a weight, such as '1 2 1'.") from None
+        raise _FileError(f"line {number} must have two nodes and a weight, such as '1 2 1'.") from None
     if not (1 <= first <= nodes and 1 <= second <= nodes):
-        raise _Unreadable(f"line {number} names a node that is not one of 1 to {nodes}.")
+        raise _FileError(f"line {number} names a node that is not one of 1 to {nodes}.")
     if first == second:
-        raise _Unreadable(f"line {number} is a self-loop, from node {first} to itself, which no cut can cut.")
+        raise _FileError(f"line {number} is a self-loop, from node {first} to itself, which no cut can cut.")
     return first, second, weight

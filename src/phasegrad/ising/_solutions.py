@@ -116,7 +116,7 @@ class Solutions:
         }  # fmt: skip
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw how often each cut, or energy, was found and return the axes: new ones by pyplot where none are given."""
+        """Draw how often each cut, or energy, was found and return the axes: new ones by pyplot where none is given."""
         from phasegrad.ising._drawing import plot_solutions
 
         return plot_solutions(self, ax)

@@ -16,7 +16,7 @@ from phasegrad.ising._solutions import Solutions
 Schedule = float | tuple[float, float] | Callable[[float], float]
 
 _OWNER = "ising.solve"
-# The longest step by itself, and the largest product of a step and an eigenvalue: 2 is where Euler's method is unstable.
+# The longest step, and the largest product of a step and an eigenvalue: beyond 2 Euler's method is unstable.
 _STEP, _STIFF = 0.15, 1.8
 _MOST_STEPS = 10_000_000
 
