@@ -1,4 +1,4 @@
-"""Ising machines: energies by hand, runs against `simulate`, certificates against eigenvalues, optima by enumeration."""
+"""Ising machines: energies by hand, runs against `simulate`, stability by eigenvalues, optima by enumeration."""
 
 import json
 from itertools import combinations, product

@@ -64,7 +64,7 @@ class Problem:
     >>> triangle = pg.ising.Problem.max_cut([[0, 1, 1], [1, 0, 1], [1, 1, 0]])
     >>> triangle
     Problem(3 spins, 3 couplings, no fields)
-    >>> triangle.energy([1, -1, 1]), triangle.cut([1, -1, 1])
+    >>> float(triangle.energy([1, -1, 1])), float(triangle.cut([1, -1, 1]))
     (-1.0, 2.0)
     """
 
