@@ -15,7 +15,7 @@ import numpy as np
 from phasegrad._validation import Array, FloatArray, IntArray
 from phasegrad.dynamics import System
 from phasegrad.solvers._products import Products
-from phasegrad.terms import cosines
+from phasegrad.terms import NodeField, cosines
 
 _RESTS = 0.02
 
@@ -42,17 +42,23 @@ def align(products: Products, moving: FloatArray, sweeps: int) -> FloatArray:
     return _swept(_OfProducts(products), moving, sweeps)
 
 
-def align_edges(system: System, phases: FloatArray, sweeps: int) -> FloatArray:
-    """Return phases (B, N) of samples with parameters of their own after at most so many sweeps; see `can_align`."""
+def align_system(system: System, phases: FloatArray, sweeps: int) -> FloatArray:
+    """Return phases (B, N) after at most so many sweeps of a system that `Products` does not take; see `can_align`."""
     order = system.graph.blocks.order
     aligned = phases.copy()
-    aligned[:, order] = _swept(_OfEdges(system), np.take(phases, order, axis=1), sweeps)
+    fields = _OfProducts(Products.of(system)) if system.shared else _OfEdges(system)
+    aligned[:, order] = _swept(fields, np.take(phases, order, axis=1), sweeps)
     return aligned
 
 
 def can_align(system: System) -> bool:
-    """Whether alignment knows a system: sine coupling and fields, few colours, no nudge."""
-    known = all(term.phasor for term in system.terms) and system.has_energy and system.pull is None
+    """Whether alignment knows a system: sine coupling, few colours, no nudge.
+
+    Fields that are no sines, such as a second harmonic, do not turn with the rest: alignment passes over them, and what
+    follows it starts near a state of the network without them.
+    """
+    known = all(term.phasor or isinstance(term, NodeField) for term in system.terms)
+    known = known and system.has_energy and system.pull is None
     return known and system.graph.has_blocks and system.graph.blocks.coloured
 
 

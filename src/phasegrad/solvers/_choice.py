@@ -11,7 +11,7 @@ import numpy as np
 from phasegrad._validation import Array, FloatArray, choice, whole_number
 from phasegrad.dynamics import System
 from phasegrad.graphs import DENSE_LIMIT, Graph, refuse_dense
-from phasegrad.solvers._alignment import align, align_edges, can_align
+from phasegrad.solvers._alignment import align, align_system, can_align
 from phasegrad.solvers._contract import Solution, Solver
 from phasegrad.solvers._flow import GradientFlow
 from phasegrad.solvers._linear import chunks
@@ -161,7 +161,7 @@ class AlignedNewton:
     def solve(self, system: System, start: Array, tolerance: FloatArray) -> Solution:
         """Return phases near ``start`` whose residual is at most ``tolerance``, or the best found."""
         if not Products.fits(system) or system.batch == 0:
-            first = align_edges(system, start, self.sweeps) if self.sweeps and can_align(system) else start
+            first = align_system(system, start, self.sweeps) if self.sweeps and can_align(system) else start
             return self.newton.solve(system, first, tolerance)
         phases, left = start.copy(), np.zeros(system.batch)
         steps = np.zeros(system.batch, dtype=np.int64)
