@@ -161,8 +161,12 @@ class AlignedNewton:
     def solve(self, system: System, start: Array, tolerance: FloatArray) -> Solution:
         """Return phases near ``start`` whose residual is at most ``tolerance``, or the best found."""
         if not Products.fits(system) or system.batch == 0:
-            first = align_system(system, start, self.sweeps) if self.sweeps and can_align(system) else start
-            return self.newton.solve(system, first, tolerance)
+            if not self.sweeps or not can_align(system):
+                return self.newton.solve(system, start, tolerance)
+            first = align_system(system, start, self.sweeps)
+            # Where alignment passed over a term, the state it led to may have to be left downhill.
+            downhill = () if all(term.phasor for term in system.terms) else (Newton(polish=False),)
+            return InTurn((self.newton, *downhill)).solve(system, first, tolerance)
         phases, left = start.copy(), np.zeros(system.batch)
         steps = np.zeros(system.batch, dtype=np.int64)
         for part in chunks(system.batch, Products.entries_of(system)):
