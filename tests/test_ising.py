@@ -292,3 +292,61 @@ class TestCommand:
         assert loose.exit_code == 1
         failed = CliRunner().invoke(app, ["ising", "no.txt"])
         assert "There is no file no.txt" in str(failed.exception)
+
+
+class TestLearning:
+    def test_alignment_leads_networks_with_injection_to_stable_states(self):
+        from phasegrad.studies.ising.work import injected
+
+        network = injected(pg.signed_layers(4, 12, 3, seed=2), 0.1, 0.02)
+        x = np.random.default_rng(0).uniform(-1, 1, (20, 4))
+        found = pg.find_equilibrium(network, x, solver="batch")
+        assert found.stable.all()
+        assert np.max(np.abs(pg.force(network, found.phases, x)[:, 4:])) < 1e-9
+        assert np.array_equal(network.second_strength != 0, [False] * 4 + [True] * 15)
+
+    def test_couplings_fields_and_injection_learn(self):
+        from phasegrad.studies.ising.work import injected
+
+        plain = pg.signed_layers(2, 4, 2, rest=np.pi / 2, gain=2.0, skip=True, input_scale=np.pi / 2)
+        network = injected(plain, 0.2, 0.2)
+        state = pg.find_equilibrium(network, [[0.3, -0.8]])
+        objective = pg.CosineCrossEntropy(sharpness=16.0)
+        options = {"wrt": ("coupling", "field_strength", "second_strength")}
+        exact = pg.adjoint(network, state, objective, [1], **options)
+        pair = pg.centred(network, state, objective, [1], **options)
+        assert pg.cosine(exact, pair) > 1 - 1e-6
+
+    @pytest.mark.slow
+    def test_xor_is_learned_with_injection(self):
+        from phasegrad.studies.ising.work import xor
+
+        assert xor(0.2, 2, 150)["with"] == [1.0, 1.0]
+
+
+class TestStudy:
+    def test_the_page_shows_what_the_file_holds_and_every_check_is_kept(self):
+        from pathlib import Path
+
+        from phasegrad._files import read_json
+        from phasegrad.studies import ON_REQUEST, Verdict
+        from phasegrad.studies.ising import STUDY
+        from phasegrad.studies.pages import filled
+
+        docs = Path(__file__).parent.parent / "docs"
+        results = read_json(docs / "results" / "ising.json")
+        assert STUDY in ON_REQUEST
+        page = (docs / "ising.md").read_text(encoding="utf-8")
+        assert filled(page, STUDY.tables(results)) == page
+        judged = [check.judge(results) for check in STUDY.checks]
+        assert [each.verdict for each in judged] == [Verdict.REPRODUCED] * len(STUDY.checks)
+
+    def test_pieces_are_what_they_say(self):
+        from phasegrad.studies.ising.work import large_cut, largest_cut as enumerated, random_graph, regular_cuts
+
+        small = regular_cuts(10, 3, 2, 20)
+        assert small["cut"] == small["optimum"]
+        assert enumerated(regular(3, 12)) == largest_cut(regular(3, 12))
+        assert repr(random_graph(40, 100, 0)) == "Problem(40 spins, 100 couplings, no fields)"
+        piece = large_cut(60, 300, 0, 5, 20.0)
+        assert 0.9 * piece["annealed"] < piece["cut"] <= piece["annealed"]
