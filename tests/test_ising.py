@@ -342,7 +342,8 @@ class TestStudy:
         assert [each.verdict for each in judged] == [Verdict.REPRODUCED] * len(STUDY.checks)
 
     def test_pieces_are_what_they_say(self):
-        from phasegrad.studies.ising.work import large_cut, largest_cut as enumerated, random_graph, regular_cuts
+        from phasegrad.studies.ising.work import large_cut, random_graph, regular_cuts
+        from phasegrad.studies.ising.work import largest_cut as enumerated
 
         small = regular_cuts(10, 3, 2, 20)
         assert small["cut"] == small["optimum"]
