@@ -164,7 +164,7 @@ class AlignedNewton:
             if not self.sweeps or not can_align(system):
                 return self.newton.solve(system, start, tolerance)
             first = align_system(system, start, self.sweeps)
-            # Where alignment passed over a term, the state it led to may have to be left downhill.
+            # With fields that are no sines alignment may end where the Laplacian is not positive definite.
             downhill = () if all(term.phasor for term in system.terms) else (Newton(polish=False),)
             return InTurn((self.newton, *downhill)).solve(system, first, tolerance)
         phases, left = start.copy(), np.zeros(system.batch)
