@@ -13,7 +13,7 @@ import phasegrad as pg
 from phasegrad.benchmarks._batch import batch
 from phasegrad.dynamics import build_system
 from phasegrad.solvers import AlignedNewton, Newton, Products, _choice
-from phasegrad.solvers._alignment import _OfProducts, _swept, align, align_edges
+from phasegrad.solvers._alignment import _OfProducts, _swept, align, align_system
 from phasegrad.solvers._stability import surely_stable
 
 
@@ -196,9 +196,9 @@ def test_alignment_stops_where_a_sample_rests():
     """Sweeps beyond that change nothing, whatever the other samples do; both ways of finding fields agree on it."""
     system, _ = build_system(signed_layers(omega=0.3), np.random.default_rng(0).uniform(-1, 1, (5, 4)))
     start = system.place(np.random.default_rng(1).uniform(-np.pi, np.pi, (5, 19)))
-    once, more = (align_edges(system, start, sweeps) for sweeps in (40, 80))
+    once, more = (align_system(system, start, sweeps) for sweeps in (40, 80))
     np.testing.assert_array_equal(once, more)
-    early = [np.array_equal(align_edges(system, start, 10)[b], once[b]) for b in range(5)]
+    early = [np.array_equal(align_system(system, start, 10)[b], once[b]) for b in range(5)]
     assert 0 < sum(early) < 5
     products = Products.of(system)
     turned = np.exp(1j * _swept(_OfProducts(products), np.take(start, products.nodes, axis=1), 40))

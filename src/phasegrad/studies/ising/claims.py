@@ -13,7 +13,7 @@ from phasegrad.studies.study import Study, Table, check
 GRAPHS, RUNS = 20, 100
 NODES, EDGES, LARGE, SPAN = 800, 19_176, 3, 400.0
 XOR_SEEDS, XOR_EPOCHS, XOR_INJECTION = 5, 150, 0.2
-HIDDEN, EPOCHS, INJECTION = 100, 3, 0.1
+HIDDEN, EPOCHS, INJECTION = 100, 10, 0.2
 _ARMS = ("without", "with")
 
 
