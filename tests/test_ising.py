@@ -19,7 +19,7 @@ def random_problem(size: int, share: float = 0.5, fields: bool = True, seed: int
 
 
 def regular(seed: int, size: int = 20) -> Problem:
-    return Problem.max_cut(nx.random_regular_graph(3, size, seed=seed))
+    return Problem.from_networkx(nx.random_regular_graph(3, size, seed=seed))
 
 
 def every_state(size: int) -> np.ndarray:
@@ -61,7 +61,7 @@ class TestProblem:
         for each in made:
             assert np.array_equal(-each.matrix.toarray(), weights)
             assert repr(each) == "Problem(4 spins, 4 couplings, no fields)"
-        named = Problem.max_cut(nx.Graph([("a", "b"), ("b", "c")]))
+        named = Problem.from_networkx(nx.Graph([("a", "b"), ("b", "c")]))
         assert named.labels == ("a", "b", "c")
         assert named.network().labels == named.labels
 
@@ -112,8 +112,8 @@ class TestProblem:
             (lambda: Problem([[0, 0]], [1.0], np.zeros(2)), "coupled to itself"),
             (lambda: Problem([[0, 1], [1, 0]], [1.0, 1.0], np.zeros(2)), "may be coupled once"),
             (lambda: Problem([[0, 2]], [1.0], np.zeros(2)), "nodes 0 to 1"),
-            (lambda: Problem.max_cut(nx.DiGraph([(0, 1)])), "undirected"),
-            (lambda: Problem.max_cut(nx.Graph([(0, 0), (0, 1)])), "coupled to itself"),
+            (lambda: Problem.from_networkx(nx.DiGraph([(0, 1)])), "undirected"),
+            (lambda: Problem.from_networkx(nx.Graph([(0, 0), (0, 1)])), "coupled to itself"),
             (lambda: random_problem(3).cut([1, 1, 1]), "has no cut"),
             (lambda: random_problem(3).energy([1, 0, 1]), "must be 1 or -1"),
             (lambda: random_problem(3).energy([1, 1]), "must be 1 or -1"),
@@ -175,7 +175,7 @@ class TestMachine:
         assert all(solve(regular(seed)).best_cut == largest_cut(regular(seed)) for seed in range(20))
 
     def test_a_hub_does_not_make_steps_unstable(self):
-        star = Problem.max_cut(nx.star_graph(60))
+        star = Problem.from_networkx(nx.star_graph(60))
         found = solve(star, runs=5, time=50.0)
         assert found.best_cut == 60
         assert found.binary[found.best] > 0.99
@@ -200,6 +200,8 @@ class TestMachine:
             solve(regular(0), **options)
 
     def test_what_is_no_problem_is_refused(self):
+        with pytest.raises(TypeError, match="takes a NetworkX Graph"):
+            Problem.from_networkx(np.eye(3))
         for function in (solve, simulated_annealing):
             with pytest.raises(TypeError, match="takes a Problem"):
                 function(np.eye(3))
@@ -222,7 +224,7 @@ class TestSolutions:
         assert found.certificates.converged.all()
 
     def test_without_injection_turning_all_spins_changes_no_certificate(self):
-        problem = Problem.max_cut(nx.cycle_graph(4))
+        problem = Problem.from_networkx(nx.cycle_graph(4))
         spins = np.array([[1, -1, 1, -1], [-1, 1, -1, 1], [1, 1, 1, 1]])
         found = Solutions(problem, np.zeros((3, 4)), spins, problem.energy(spins), problem.network())
         assert found.stable.tolist() == [True, True, False]

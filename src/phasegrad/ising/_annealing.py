@@ -44,7 +44,7 @@ def simulated_annealing(
     Examples
     --------
     >>> import networkx as nx, phasegrad as pg
-    >>> problem = pg.ising.Problem.max_cut(nx.petersen_graph())
+    >>> problem = pg.ising.Problem.from_networkx(nx.petersen_graph())
     >>> pg.ising.simulated_annealing(problem, runs=10, sweeps=100).best_cut
     12.0
     """

@@ -40,7 +40,7 @@ _MOST_BYTES = 1 << 30
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Problem:
-    """An Ising problem: couplings J and fields h of N spins. `from_matrix`, `max_cut` and `read` make one.
+    """An Ising problem: couplings J and fields h of N spins. `from_matrix` and its like make one.
 
     Parameters
     ----------
@@ -96,24 +96,18 @@ class Problem:
 
     @classmethod
     def max_cut(cls, weights: Any) -> Self:
-        """Return the problem of the largest cut: of a symmetric matrix (N, N) of weights, or of a NetworkX graph.
-
-        An edge of a graph weighs what its attribute "weight" says, 1 without one.
-        """
-        if callable(getattr(weights, "is_multigraph", None)):
-            return cls._of_graph(weights)
+        """Return the problem of the largest cut of a symmetric matrix (N, N) of weights, dense or sparse."""
         edges, values, size = _entries(weights, "weights", "ising.Problem.max_cut")
         return cls(edges, -values, np.zeros(size))
 
     @classmethod
     def from_networkx(cls, graph: nx.Graph) -> Self:
-        """Return the problem of the largest cut of an undirected NetworkX graph; `max_cut` takes one, too."""
+        """Return the problem of the largest cut of an undirected NetworkX graph.
+
+        An edge weighs what its attribute "weight" says, 1 without one.
+        """
         if not callable(getattr(graph, "is_multigraph", None)):
             raise TypeError(f"ising.Problem.from_networkx takes a NetworkX Graph. Got {type(graph).__name__}.")
-        return cls._of_graph(graph)
-
-    @classmethod
-    def _of_graph(cls, graph: nx.Graph) -> Self:
         if graph.is_multigraph() or graph.is_directed():
             raise ValueError("The largest cut is that of an undirected graph without parallel edges. Merge them first.")
         names = list(graph.nodes)

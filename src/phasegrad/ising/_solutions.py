@@ -43,7 +43,7 @@ class Solutions:
     Examples
     --------
     >>> import networkx as nx, phasegrad as pg
-    >>> found = pg.ising.solve(pg.ising.Problem.max_cut(nx.petersen_graph()), runs=20)
+    >>> found = pg.ising.solve(pg.ising.Problem.from_networkx(nx.petersen_graph()), runs=20)
     >>> found.best_cut, bool(found.stable[found.best])
     (12.0, True)
     """
