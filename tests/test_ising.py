@@ -73,6 +73,11 @@ class TestProblem:
         expected = 2.0 * problem.energy(states) / problem.scale - 7 * 0.3 / 2
         assert np.ptp(energy - expected) < 1e-12  # but for a constant, from where energy is counted
 
+    def test_the_scale_is_the_local_field_of_random_spins(self):
+        problem = random_problem(8)
+        local = every_state(8) @ problem.matrix.toarray() + problem.fields
+        assert problem.scale == pytest.approx(np.sqrt(np.mean(local**2)))
+
     @pytest.mark.parametrize(
         ("text", "said"),
         [
