@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from phasegrad.studies.ising import work
@@ -13,20 +15,20 @@ from phasegrad.studies.study import Study, Table, check
 GRAPHS, RUNS = 20, 100
 NODES, EDGES, LARGE, SPAN = 800, 19_176, 3, 400.0
 XOR_SEEDS, XOR_EPOCHS, XOR_INJECTION = 5, 150, 0.2
-HIDDEN, EPOCHS, INJECTION = 100, 10, 0.2
+HIDDEN, EPOCHS, INJECTIONS = 100, 10, {"without": 0.0, "weak": 0.1, "with": 0.2}
 _ARMS = ("without", "with")
 
 
 def _plan(seeds: int | None) -> dict[str, Piece]:
     graphs, large = min(seeds or GRAPHS, GRAPHS), min(seeds or LARGE, LARGE)
-    options = {"size": 20, "degree": 3, "graphs": graphs, "runs": RUNS}
+    options: dict[str, Any] = {"size": 20, "degree": 3, "graphs": graphs, "runs": RUNS}
     pieces = {"regular": Piece("ising, 3-regular graphs", work.regular_cuts, options, 5.0)}
     for seed in range(large):
         options = {"size": NODES, "edges": EDGES, "seed": seed, "runs": RUNS, "span": SPAN}
         pieces[f"large {seed}"] = Piece(f"ising, 800 nodes, graph {seed}", work.large_cut, options, 30.0)
     learners = {"injection": XOR_INJECTION, "seeds": min(seeds or XOR_SEEDS, XOR_SEEDS), "epochs": XOR_EPOCHS}
     pieces["xor"] = Piece("ising, XOR with injection", work.xor, learners, 40.0)
-    for name, injection in (("without", 0.0), ("with", INJECTION)):
+    for name, injection in INJECTIONS.items():
         arm = {"injection": injection, "hidden": HIDDEN, "epochs": EPOCHS, "seed": 0}
         pieces[f"digits {name}"] = Piece(f"ising, digits {name} injection", work.digits, arm, 100.0)
     return pieces
@@ -66,21 +68,26 @@ def _tables(results: Results) -> list[Table]:
         ]
         for piece in (results[name] for name in names)
     ]  # fmt: skip
-    heads = (
+    columns = (
         "graph", "machine, best", "machine, mean", "seconds", "annealing, best", "annealing, mean", "seconds",
         "machine below annealing",
     )  # fmt: skip
     note = f"{RUNS} runs of each; seconds are processor time."
-    found.append(Table("ising-large", f"Random graphs of {NODES} nodes and {EDGES} edges", heads, rows, note))
+    found.append(Table("ising-large", f"Random graphs of {NODES} nodes and {EDGES} edges", columns, rows, note))
     rows = []
     if "xor" in results:
         solved = [f"{np.sum(np.array(results['xor'][arm]) == 1)} of {len(results['xor'][arm])} solved" for arm in _ARMS]
-        rows.append(["XOR, 2-4-2", *solved])
-    if all(f"digits {arm}" in results for arm in _ARMS):
-        arms = [results[f"digits {arm}"] for arm in _ARMS]
-        words = [f"{100 * arm['accuracy']:.1f} % in {arm['seconds']:.0f} s" for arm in arms]
-        rows.append([f"digits, 64-{HIDDEN}-10, {arms[0]['epochs']} epochs", *words])
-    found.append(Table("ising-learning", "Learning with injection", ("task", "without", "with injection"), rows))
+        rows.append([f"XOR, 2-4-2, {results['xor']['injection']:g}", *solved])
+    for name in ("weak", "with"):
+        if f"digits {name}" in results:
+            arms = [results[f"digits {arm}"] for arm in ("without", name)]
+            words = [f"{100 * arm['accuracy']:.1f} % in {arm['seconds']:.0f} s" for arm in arms]
+            rows.append([f"digits, 64-{HIDDEN}-10, {arms[0]['epochs']} epochs, {arms[1]['injection']:g}", *words])
+    found.append(
+        Table(
+            "ising-learning", "Learning with injection", ("task, injection at first", "without", "with injection"), rows
+        )
+    )
     return found
 
 
