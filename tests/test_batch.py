@@ -13,7 +13,7 @@ import phasegrad as pg
 from phasegrad.benchmarks._batch import batch
 from phasegrad.dynamics import build_system
 from phasegrad.solvers import AlignedNewton, Newton, Products, _choice
-from phasegrad.solvers._alignment import _OfProducts, _swept, align, align_edges
+from phasegrad.solvers._alignment import _OfEdges, _OfProducts, _swept, align
 from phasegrad.solvers._stability import surely_stable
 
 
@@ -196,13 +196,29 @@ def test_alignment_stops_where_a_sample_rests():
     """Sweeps beyond that change nothing, whatever the other samples do; both ways of finding fields agree on it."""
     system, _ = build_system(signed_layers(omega=0.3), np.random.default_rng(0).uniform(-1, 1, (5, 4)))
     start = system.place(np.random.default_rng(1).uniform(-np.pi, np.pi, (5, 19)))
-    once, more = (align_edges(system, start, sweeps) for sweeps in (40, 80))
+    moving = np.take(start, system.graph.blocks.order, axis=1)
+    once, more, few = (_swept(_OfEdges(system), moving, sweeps) for sweeps in (40, 80, 10))
     np.testing.assert_array_equal(once, more)
-    early = [np.array_equal(align_edges(system, start, 10)[b], once[b]) for b in range(5)]
+    early = [np.array_equal(few[b], once[b]) for b in range(5)]
     assert 0 < sum(early) < 5
     products = Products.of(system)
     turned = np.exp(1j * _swept(_OfProducts(products), np.take(start, products.nodes, axis=1), 40))
-    np.testing.assert_allclose(turned, np.exp(1j * np.take(once, products.nodes, axis=1)), atol=1e-12)
+    np.testing.assert_allclose(turned, np.exp(1j * once), atol=1e-12)
+
+
+def test_alignment_balances_fields_that_are_no_sines():
+    """A hidden oscillator comes to rest where the forces of its neighbours, field and second harmonic cancel."""
+    network = pg.signed_layers(4, 12, 3, seed=1, second_strength=np.r_[np.zeros(4), np.full(15, 0.15)])
+    system, _ = build_system(network, np.random.default_rng(0).uniform(-1, 1, (6, 4)))
+    start = system.place(np.zeros((6, 19)))
+    order = system.graph.blocks.order
+    both = _OfProducts(Products.of(system)), _OfEdges(system)
+    ways = [_swept(fields, np.take(start, order, axis=1), 60) for fields in both]
+    np.testing.assert_allclose(np.exp(1j * ways[0]), np.exp(1j * ways[1]), atol=1e-9)
+    phases = start.copy()
+    phases[:, order] = ways[0]
+    assert np.max(np.abs(system.force(phases)[:, order])) < 0.1  # the last sweep turned none by more than 0.02
+    assert np.max(np.abs(system.force(start)[:, order])) > 1
 
 
 def test_wrong_settings_are_refused():

@@ -34,6 +34,7 @@ VALID = {
     "grid": [("case9",)],
     "chip": [("vowels", "--chips", "1", "--epochs", "0")],
     "simulate": [("ring", "--time", "1")],
+    "ising": [("graph.txt", "--runs", "2", "--time", "1")],
     "lab": [("model.npz", "--no-open", "--out", "lab.html")],
     "draw": [("picture.svg",)],
     "studies": [()],
@@ -120,6 +121,7 @@ def place(tmp_path, monkeypatch):
     monkeypatch.setattr(phasegrad.benchmarks, "measure", lambda *given: pytest.fail("measured"))
     pg.save_model("model.npz", pg.Model(pg.layered(2, 5, 2), pg.PaperPair(), ("a", "i"), ("f1_hz", "f2_hz")))
     Path("samples.csv").write_text("f1_hz,f2_hz\n850,1300\n")
+    Path("graph.txt").write_text("3 2\n1 2 1\n2 3 1\n")
     rows = [f"{k % 5},{k % 3},{k % 2},{k // 15}\n" for k in range(30)]
     for name, some in (("table.csv", rows), ("more.csv", rows[:7])):
         Path(name).write_text("width,height,kind,side\n" + "".join(some))
@@ -197,6 +199,8 @@ OTHERS = {
     "dtype",
     "preset",
     "chips",
+    "runs",
+    "injection",
 }
 MODES = [
     ("train", "xor", "--epochs", "2"),

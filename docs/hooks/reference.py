@@ -20,7 +20,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 #: Modules whose public names have a page; their `__all__` says which those are.
-MODULES = ("", "datasets", "datasets.grids", "hardware", "circuits", "torch", "power")
+MODULES = ("", "datasets", "datasets.grids", "hardware", "circuits", "torch", "power", "ising")
 
 _FENCED = re.compile(r"(^```.*?^```|^ {4}.*?$)", re.MULTILINE | re.DOTALL)
 _NAME = re.compile(r"(?<![`\[])`(?:pg\.|phasegrad\.)?([A-Za-z_][\w.]*)(\([^`]*\))?`(?![`\]])")
@@ -90,6 +90,11 @@ GROUPS: dict[str, tuple[str, str, str]] = {
         "datasets.from_arrays datasets.Dataset datasets.Scaling datasets.vowels datasets.load_vowel_table datasets.fm "
         "datasets.xor datasets.classic datasets.CLASSICS datasets.digits datasets.mnist datasets.fashion_mnist "
         "datasets.cifar10 datasets.IMAGES datasets.Shifts",
+    ),
+    "ising": (
+        "Ising machines",
+        "Oscillators as bits: problems, the machine that anneals, and what it found.",
+        "ising.Problem ising.solve ising.Solutions ising.simulated_annealing",
     ),
     "power": (
         "Power grids",

@@ -27,7 +27,7 @@ if _program.removesuffix(".exe") in ("phasegrad", "-mphasegrad"):
         if _signal.getsignal(_number) is _default:
             _signal.signal(_number, _end)
 
-from phasegrad import circuits, datasets, hardware
+from phasegrad import circuits, datasets, hardware, ising
 from phasegrad.dynamics import Nudge, energy, force, laplacian
 from phasegrad.equilibria import (
     CriticalScale,
@@ -209,6 +209,7 @@ __all__ = [
     "holomorphic",
     "honeycomb",
     "image_plan",
+    "ising",
     "lab",
     "laplacian",
     "lattice",

@@ -22,6 +22,7 @@ from phasegrad.cli.laboratory import lab
 from phasegrad.cli.reproducing import reproduce, studies
 from phasegrad.cli.signals import STOPPED, Stops, heeding_signals, leave_in_peace
 from phasegrad.cli.simulating import simulate
+from phasegrad.cli.solving import ising
 from phasegrad.cli.training import predict, train
 from phasegrad.cli.words import check_arguments, check_words, refused, with_words_of
 
@@ -106,6 +107,7 @@ _COMMANDS = (
     ),
     (predict, _LEARN, "phasegrad predict model.npz samples.csv --out answers.csv --json answers.json"),
     (simulate, _LEARN, "phasegrad simulate ring --size 12 --time 50 --noise 0.01 --plot run.png"),
+    (ising, _LEARN, "phasegrad ising graph.txt --runs 100 --plot cuts.png --json cuts.json"),
     (lab, _LEARN, "phasegrad lab model.npz --out lab.html --no-open"),
     (chip, _BUILD, "phasegrad chip vowels --chips 50 --plot budget.svg --json out.json"),
     (grid, _BUILD, "phasegrad grid case118 --scale 1.3 --relieve 8-5 --plot grid.png"),

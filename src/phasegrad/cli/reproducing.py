@@ -23,7 +23,7 @@ _NAMES = Annotated[
     typer.Argument(
         metavar="STUDY",
         autocompletion=one_of(study_names),
-        help="Studies to run; if none is named all but images (data and a GPU), circuit (ngspice) and transition.",
+        help="Studies to run; if none is named those of the paper, without images, circuit, transition and ising.",
     ),
 ]
 _IMAGES, _CIRCUIT = "images", "circuit"

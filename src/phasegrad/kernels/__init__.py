@@ -1,8 +1,9 @@
 """Compiled code: nothing here knows networks, only arrays. Numba is loaded with the first of its parts that is used.
 
 `lanes` trains many small networks in lock-step, one per lane of a vector; `layers` settles a mini-batch of one network,
-one sample per lane; `sparse` are the loops of conjugate gradients; `motion` takes steps in time. Where there is no
-Numba (in a browser, say), ``COMPILES`` is False and only `sparse` is there, as plain Python.
+one sample per lane; `sparse` are the loops of conjugate gradients; `motion` takes steps in time; `flips` anneals spins.
+Where there is no Numba (in a browser, say), ``COMPILES`` is False and only `sparse` and `flips` are there, as plain
+Python.
 """
 
 from importlib import import_module
@@ -11,11 +12,11 @@ from typing import Any
 from phasegrad.kernels._entrance import COMPILES
 
 _PARTS = {
-    "lanes": "_lanes", "layers": "_layers", "motion": "_motion", "nudges": "_nudge", "program": "_program",
-    "sparse": "_sparse", "tile": "_tile",
+    "flips": "_flips", "lanes": "_lanes", "layers": "_layers", "motion": "_motion", "nudges": "_nudge",
+    "program": "_program", "sparse": "_sparse", "tile": "_tile",
 }  # fmt: skip
 
-__all__ = ["COMPILES", "Rows", "lanes", "layers", "motion", "nudges", "program", "sparse", "tile"]
+__all__ = ["COMPILES", "Rows", "flips", "lanes", "layers", "motion", "nudges", "program", "sparse", "tile"]
 
 
 def __getattr__(name: str) -> Any:

@@ -5,6 +5,7 @@ from phasegrad.report.chips import chip_tables, draw_budget
 from phasegrad.report.console import studies_table, verdict_tables, verification_tables
 from phasegrad.report.drawings import draw_two_phase
 from phasegrad.report.grids import draw_grid, grid_tables
+from phasegrad.report.ising import draw_cuts, solutions_table
 from phasegrad.report.objectives import draw_objectives
 from phasegrad.report.page import write_report
 from phasegrad.report.simulation import draw_run, run_table
@@ -25,6 +26,7 @@ __all__ = [
     "classifier_table",
     "draw_budget",
     "draw_classifier",
+    "draw_cuts",
     "draw_grid",
     "draw_growth",
     "draw_images",
@@ -37,6 +39,7 @@ __all__ = [
     "prediction_table",
     "regressor_table",
     "run_table",
+    "solutions_table",
     "speed_tables",
     "studies_table",
     "training_table",

@@ -3,21 +3,43 @@ r"""Field alignment: from anywhere to near a stable state of a network with few 
 With all others fixed, the energy of an oscillator with sine coupling is lowest where it points along its local field X
 + i Y, turned by asin(omega / field) if it is driven. Oscillators of one colour are not coupled to each other and turn
 together, and the energy never rises. An oscillator whose drive exceeds its local field turns a quarter away from it, as
-far as it can. Every sample goes on until it has come to rest, whatever the others do.
+far as it can. Where it has a field of its own that is no sine, such as a second harmonic, some Newton steps turn it to
+where both balance. Every sample goes on until it has come to rest, whatever the others do.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from phasegrad._validation import Array, FloatArray, IntArray
 from phasegrad.dynamics import System
+from phasegrad.graphs import Graph
 from phasegrad.solvers._products import Products
-from phasegrad.terms import cosines
+from phasegrad.terms import NodeField, cosines
 
 _RESTS = 0.02
+# Newton steps of one oscillator in its local field and others of its own, the most that it turns in one, and the least
+# stiffness, as a share of its local field, that it is taken to have.
+_OWN_STEPS, _OWN_TURN, _OWN_STIFFNESS = 3, 0.5, 0.2
+
+
+class _Own(NamedTuple):
+    """A field that is no sine, on the oscillators of one group."""
+
+    graph: Graph
+    field: NodeField
+    values: dict[str, FloatArray]
+
+    @classmethod
+    def of(cls, system: System, nodes: IntArray) -> list[_Own]:
+        """Return all of a system that act on some oscillators."""
+        fields = [term for term in system.terms if isinstance(term, NodeField) and not term.phasor]
+        return [
+            cls(system.graph, field, {each.name: system.values[each.name][:, nodes] for each in field.parameters})
+            for field in fields
+        ]
 
 
 class _Fields(Protocol):
@@ -34,6 +56,9 @@ class _Fields(Protocol):
     def drive(self, group: slice) -> FloatArray | None:
         """Return what drives a group, (B, size)."""
 
+    def own(self, group: slice) -> list[_Own]:
+        """Return the fields on a group that are no sines."""
+
 
 def align(products: Products, moving: FloatArray, sweeps: int) -> FloatArray:
     """Return phases (B, n) of a batch of one network after at most so many sweeps."""
@@ -42,17 +67,19 @@ def align(products: Products, moving: FloatArray, sweeps: int) -> FloatArray:
     return _swept(_OfProducts(products), moving, sweeps)
 
 
-def align_edges(system: System, phases: FloatArray, sweeps: int) -> FloatArray:
-    """Return phases (B, N) of samples with parameters of their own after at most so many sweeps; see `can_align`."""
+def align_system(system: System, phases: FloatArray, sweeps: int) -> FloatArray:
+    """Return phases (B, N) after at most so many sweeps of a system that `Products` does not take; see `can_align`."""
     order = system.graph.blocks.order
     aligned = phases.copy()
-    aligned[:, order] = _swept(_OfEdges(system), np.take(phases, order, axis=1), sweeps)
+    fields = _OfProducts(Products.of(system)) if system.shared else _OfEdges(system)
+    aligned[:, order] = _swept(fields, np.take(phases, order, axis=1), sweeps)
     return aligned
 
 
 def can_align(system: System) -> bool:
-    """Whether alignment knows a system: sine coupling and fields, few colours, no nudge."""
-    known = all(term.phasor for term in system.terms) and system.has_energy and system.pull is None
+    """Whether alignment knows a system: sine coupling, fields of any kind, few colours, no nudge."""
+    known = all(term.phasor or isinstance(term, NodeField) for term in system.terms)
+    known = known and system.has_energy and system.pull is None
     return known and system.graph.has_blocks and system.graph.blocks.coloured
 
 
@@ -70,6 +97,8 @@ def _swept(fields: _Fields, moving: FloatArray, sweeps: int) -> FloatArray:
                 lead = np.clip(drive / length, -1.0, 1.0)
                 along = np.sqrt(1.0 - lead * lead)
                 x, y = x * along - y * lead, y * along + x * lead
+            if own := fields.own(group):
+                x, y = _balanced(own, x, y, length)
             change = np.abs(x - cos[:, group]) + np.abs(y - sin[:, group])
             turned = np.maximum(turned, np.max(change, axis=1, initial=0.0))
             cos[:, group], sin[:, group] = x, y
@@ -81,6 +110,20 @@ def _swept(fields: _Fields, moving: FloatArray, sweeps: int) -> FloatArray:
                 return result
     result[rows] = np.arctan2(sin, cos)
     return result
+
+
+def _balanced(own: list[_Own], x: FloatArray, y: FloatArray, length: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return where oscillators go that point along x + i y in local fields and have others of their own."""
+    along = np.arctan2(y, x)
+    phases = along.copy()
+    for _ in range(_OWN_STEPS):
+        force, stiffness = length * np.sin(along - phases), length * np.cos(along - phases)
+        for graph, field, values in own:
+            force += field.force(graph, values, phases)
+            stiffness += field.stiffness(graph, values, phases).diagonal
+        turn = force / np.maximum(stiffness, _OWN_STIFFNESS * length)
+        phases += np.clip(turn, -_OWN_TURN, _OWN_TURN)
+    return cosines(phases)
 
 
 class _OfProducts:
@@ -102,6 +145,9 @@ class _OfProducts:
 
     def drive(self, group: slice) -> FloatArray | None:
         return None if self.products.drive is None else self.products.drive[:, group]
+
+    def own(self, group: slice) -> list[_Own]:
+        return _Own.of(self.products.base, self.products.nodes[group])
 
 
 class _OfEdges:
@@ -132,3 +178,6 @@ class _OfEdges:
 
     def drive(self, group: slice) -> FloatArray | None:
         return None if self.driven is None else self.driven[:, group]
+
+    def own(self, group: slice) -> list[_Own]:
+        return _Own.of(self.system, self.order[group])

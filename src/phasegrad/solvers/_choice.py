@@ -11,7 +11,7 @@ import numpy as np
 from phasegrad._validation import Array, FloatArray, choice, whole_number
 from phasegrad.dynamics import System
 from phasegrad.graphs import DENSE_LIMIT, Graph, refuse_dense
-from phasegrad.solvers._alignment import align, align_edges, can_align
+from phasegrad.solvers._alignment import align, align_system, can_align
 from phasegrad.solvers._contract import Solution, Solver
 from phasegrad.solvers._flow import GradientFlow
 from phasegrad.solvers._linear import chunks
@@ -161,8 +161,12 @@ class AlignedNewton:
     def solve(self, system: System, start: Array, tolerance: FloatArray) -> Solution:
         """Return phases near ``start`` whose residual is at most ``tolerance``, or the best found."""
         if not Products.fits(system) or system.batch == 0:
-            first = align_edges(system, start, self.sweeps) if self.sweeps and can_align(system) else start
-            return self.newton.solve(system, first, tolerance)
+            if not self.sweeps or not can_align(system):
+                return self.newton.solve(system, start, tolerance)
+            first = align_system(system, start, self.sweeps)
+            # With fields that are no sines alignment may end where the Laplacian is not positive definite.
+            downhill = () if all(term.phasor for term in system.terms) else (Newton(polish=False),)
+            return InTurn((self.newton, *downhill)).solve(system, first, tolerance)
         phases, left = start.copy(), np.zeros(system.batch)
         steps = np.zeros(system.batch, dtype=np.int64)
         for part in chunks(system.batch, Products.entries_of(system)):

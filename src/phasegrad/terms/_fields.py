@@ -117,7 +117,9 @@ class NodeField(Term):
             )
 
     def phasor_field(self, values: Values) -> tuple[Array, Array] | None:
-        """Return h cos(psi) and h sin(psi)."""
+        """Return h cos(psi) and h sin(psi); None where H is not the sine."""
+        if not self.phasor:
+            return None
         strength, phase = self._of(values)
         return strength * np.cos(phase), strength * np.sin(phase)
 
