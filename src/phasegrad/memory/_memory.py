@@ -211,12 +211,9 @@ class Memory:
         values = np.sin(state.phases)
         overlap = values @ self.patterns.T / self.network.size
         pattern = np.argmax(overlap, axis=-1)
-        right = np.all(values * self.patterns[pattern] > 0, axis=-1)
-        stable, settled = (np.asarray(each) for each in (state.stable, state.converged))
-        return Recall(
-            state.phases, frozen_array(overlap), frozen_array(np.asarray(pattern)), frozen_array(right & stable),
-            frozen_array(settled), frozen_array(stable), state, self.shape,
-        )  # fmt: skip
+        exact = np.all(values * self.patterns[pattern] > 0, axis=-1) & state.stable
+        found = (overlap, pattern, exact, state.converged, state.stable)
+        return Recall(state.phases, *(frozen_array(np.asarray(each)) for each in found), state, self.shape)
 
     def score(self, flips: float = 0.2, *, copies: int = 20, seed: int | None = 0) -> float:
         """Return the share of cues, with a share of their pixels flipped, from which their own pattern is recalled.
