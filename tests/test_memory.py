@@ -114,7 +114,9 @@ class TestLearning:
         for wrong in range(4):
             chosen = np.array([sides[int(k == wrong)] for k in range(4)])
             free, nudged = (chosen[:, side] * pattern[0] for side in (0, 1))
-            cosines = [np.cos(each[found.network.graph.first] - each[found.network.graph.second]) for each in (nudged, free)]
+            cosines = [
+                np.cos(each[found.network.graph.first] - each[found.network.graph.second]) for each in (nudged, free)
+            ]
             candidates.append(cosines[0] - cosines[1])
         learned = found.network.coupling / np.linalg.norm(found.network.coupling)
         apart = [np.linalg.norm(learned - each / np.linalg.norm(each)) for each in candidates]
@@ -230,7 +232,7 @@ class TestBadInput:
     def test_wrong_numbers_are_refused(self):
         with pytest.raises(ValueError, match="below the 'pull'"):
             memory.hebbian(SMALL, pull=0.1, cue=0.1)
-        with pytest.raises(ValueError, match="'flips' parameter of learn must be a float from 0 to 0.5"):
+        with pytest.raises(ValueError, match=r"'flips' parameter of learn must be a float from 0 to 0\.5"):
             memory.learn(SMALL, flips=0.7)
         with pytest.raises(ValueError, match="from 1 to 10"):
             memory.capacity(10, [11])

@@ -132,7 +132,13 @@ def capacity(
     spread = np.sqrt(np.maximum(squares - exact**2, 0.0) / max(sets - 1, 1))
     named = getattr(rule, "__name__", type(rule).__name__).replace("_", " ")
     return Capacity(
-        frozen_array(np.array(numbers)), *(frozen_array(each) for each in (exact, spread, right)), size, flips, named
+        patterns=frozen_array(np.array(numbers)),
+        recalled=frozen_array(exact),
+        error=frozen_array(spread),
+        pixels=frozen_array(right),
+        size=size,
+        flips=flips,
+        rule=named,
     )
 
 

@@ -89,7 +89,9 @@ class Recall:
         return np.max(self.overlap, axis=-1).ravel()
 
     def __str__(self) -> str:
-        return f"Recall({int(self.exact.sum())} of {counted(self.exact.size, 'cue')} exactly, {self.stable.sum()} stable)"
+        return (
+            f"Recall({int(self.exact.sum())} of {counted(self.exact.size, 'cue')} exactly, {self.stable.sum()} stable)"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,8 +214,16 @@ class Memory:
         overlap = values @ self.patterns.T / self.network.size
         pattern = np.argmax(overlap, axis=-1)
         exact = np.all(values * self.patterns[pattern] > 0, axis=-1) & state.stable
-        found = (overlap, pattern, exact, state.converged, state.stable)
-        return Recall(state.phases, *(frozen_array(np.asarray(each)) for each in found), state, self.shape)
+        return Recall(
+            phases=state.phases,
+            overlap=frozen_array(overlap),
+            pattern=frozen_array(np.asarray(pattern)),
+            exact=frozen_array(np.asarray(exact)),
+            settled=frozen_array(np.asarray(state.converged)),
+            stable=frozen_array(np.asarray(state.stable)),
+            equilibrium=state,
+            shape=self.shape,
+        )
 
     def score(self, flips: float = 0.2, *, copies: int = 20, seed: int | None = 0) -> float:
         """Return the share of cues, with a share of their pixels flipped, from which their own pattern is recalled.

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from phasegrad._files import read_json, write_json
-from phasegrad.studies.pages import fill_page
 from phasegrad.studies.memory.claims import STUDY
+from phasegrad.studies.pages import fill_page
 
 
 def main(words: Sequence[str] | None = None) -> int:

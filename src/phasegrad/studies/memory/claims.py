@@ -99,8 +99,8 @@ def _tables(results: Results) -> list[Table]:
             note + "share of the starts.",
         )
     ]  # fmt: skip
-    both = [results.get(f"capacity, {rule}") for rule in ("hebbian", "pseudo-inverse")]
-    if all(each is not None for each in both):
+    both = [results[key] for key in ("capacity, hebbian", "capacity, pseudo-inverse") if key in results]
+    if len(both) == 2:
         lines = zip(both[0]["patterns"], *(each[key] for each in both for key in ("recalled", "pixels")), strict=True)
         cells = [[str(line[0]), *(f"{100 * share:.0f} %" for share in line[1:])] for line in lines]
         ways = ("patterns", "Hebbian", "pixels right", "pseudo-inverse", "pixels right")
