@@ -103,9 +103,9 @@ def learn(
 
     Examples
     --------
-    >>> import phasegrad as pg
-    >>> memory = pg.memory.learn([[1, 1, 1, -1, -1, 1], [1, -1, 1, -1, 1, 1]], flips=0.1, epochs=4)
-    >>> memory.score(0.0)
+    >>> import numpy as np, phasegrad as pg
+    >>> patterns = np.random.default_rng(3).choice([-1, 1], (2, 12))
+    >>> pg.memory.learn(patterns, flips=0.1, epochs=4).score(0.1)
     1.0
     """
     rows = checked_patterns(patterns, "learn")[0]
