@@ -40,7 +40,7 @@ class Capacity:
 
     See Also
     --------
-    capacity : Recall by the number of patterns.
+    memory.capacity : Recall by the number of patterns.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def capacity(
     patterns : array_like of int, shape (L,)
         How many patterns to store, ``size`` at most.
     rule : callable
-        What makes a `Memory` of patterns (P, N): `hebbian`, `pseudo_inverse`, `learn` or a function of your own.
+        What makes a `memory.Memory` of patterns (P, N): `memory.hebbian`, `memory.pseudo_inverse`, `memory.learn` or a function of your own.
     flips : float
         Share of the pixels of a cue that are flipped.
     sets, copies : int
@@ -97,8 +97,8 @@ def capacity(
 
     See Also
     --------
-    Capacity : What is found.
-    Memory : Patterns kept by a network, recalled from cues.
+    memory.Capacity : What is found.
+    memory.Memory : Patterns kept by a network, recalled from cues.
 
     References
     ----------

@@ -40,7 +40,7 @@ class Flips:
 
     See Also
     --------
-    learn : Learn patterns by equilibrium propagation.
+    memory.learn : Learn patterns by equilibrium propagation.
     Plan : How networks are trained.
 
     Examples
@@ -83,9 +83,9 @@ def learn(
     ----------
     patterns : array_like of +1 and -1, or of bool, shape (P, N) or (P, height, width)
     plan : Plan, optional
-        If left out: 6 epochs of plain descent, a rate of 0.64 / N, batches of 20, one nudge of 1, and `Flips`.
+        If left out: 6 epochs of plain descent, a rate of 0.64 / N, batches of 20, one nudge of 1, and `memory.Flips`.
     pull, cue : float
-        As in `hebbian`.
+        As in `memory.hebbian`.
     flips : float
         Share of the pixels that are flipped while it learns; somewhat more than a cue has makes basins wide.
     copies : int
@@ -97,8 +97,8 @@ def learn(
 
     See Also
     --------
-    hebbian : Store patterns by Hebb's rule.
-    pseudo_inverse : Store correlated patterns by their projection.
+    memory.hebbian : Store patterns by Hebb's rule.
+    memory.pseudo_inverse : Store correlated patterns by their projection.
     train : Train one network or many.
 
     Examples

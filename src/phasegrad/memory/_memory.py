@@ -9,7 +9,7 @@ as a weak torque c on every oscillator, at rest at phase zero between the two va
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,7 +53,7 @@ class Recall:
 
     See Also
     --------
-    Memory : Patterns kept by a network, recalled from cues.
+    memory.Memory : Patterns kept by a network, recalled from cues.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class States:
 
     See Also
     --------
-    Memory : Patterns kept by a network, recalled from cues.
+    memory.Memory : Patterns kept by a network, recalled from cues.
     find_equilibria : All stable states met from random starts.
 
     Examples
@@ -150,16 +150,16 @@ class Memory:
     Parameters
     ----------
     network : Network
-        One oscillator per pixel, each of them an input by frequency, with a second harmonic: as `hebbian` and the
+        One oscillator per pixel, each of them an input by frequency, with a second harmonic: as `memory.hebbian` and the
         other rules make it.
     patterns : array_like of +1 and -1, or of bool, shape (P, N) or (P, height, width)
         What it is to keep; rows in ``patterns``, ``shape`` is that of one.
 
     See Also
     --------
-    hebbian : Store patterns by Hebb's rule.
-    pseudo_inverse : Store correlated patterns by their projection.
-    learn : Learn patterns by equilibrium propagation.
+    memory.hebbian : Store patterns by Hebb's rule.
+    memory.pseudo_inverse : Store correlated patterns by their projection.
+    memory.learn : Learn patterns by equilibrium propagation.
 
     Examples
     --------
@@ -173,7 +173,7 @@ class Memory:
 
     network: Network
     patterns: FloatArray
-    shape: tuple[int, ...] = ()
+    shape: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         rows, shape = checked_patterns(self.patterns, "Memory")
@@ -191,7 +191,7 @@ class Memory:
                 "'second_strength' that makes two phases of every one. hebbian(patterns).network is such a one."
             )
         object.__setattr__(self, "patterns", frozen_array(rows))
-        object.__setattr__(self, "shape", self.shape or shape)
+        object.__setattr__(self, "shape", shape)
 
     def recall(self, corrupted: ArrayLike) -> Recall:
         """Let the network settle under cues, take them away, and let it settle again.

@@ -25,8 +25,8 @@ def letters(word: str) -> FloatArray:
 
     See Also
     --------
-    corrupt : Cues: patterns with some pixels flipped.
-    hebbian : Store patterns by Hebb's rule.
+    memory.corrupt : Cues: patterns with some pixels flipped.
+    memory.hebbian : Store patterns by Hebb's rule.
 
     Examples
     --------
@@ -58,8 +58,8 @@ def corrupt(patterns: ArrayLike, flips: float = 0.2, *, copies: int = 1, seed: i
 
     See Also
     --------
-    Memory : Patterns kept by a network, recalled from cues.
-    letters : Letters as pictures.
+    memory.Memory : Patterns kept by a network, recalled from cues.
+    memory.letters : Letters as pictures.
 
     Examples
     --------

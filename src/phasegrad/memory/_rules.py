@@ -24,8 +24,8 @@ def hebbian(patterns: ArrayLike, *, pull: float = PULL, cue: float = CUE) -> Mem
 
     See Also
     --------
-    pseudo_inverse : Store correlated patterns by their projection.
-    learn : Learn patterns by equilibrium propagation.
+    memory.pseudo_inverse : Store correlated patterns by their projection.
+    memory.learn : Learn patterns by equilibrium propagation.
 
     References
     ----------
@@ -52,12 +52,12 @@ def pseudo_inverse(patterns: ArrayLike, *, pull: float = PULL, cue: float = CUE)
     ----------
     patterns : array_like of +1 and -1, or of bool, shape (P, N) or (P, height, width)
     pull, cue : float
-        As in `hebbian`.
+        As in `memory.hebbian`.
 
     See Also
     --------
-    hebbian : Store patterns by Hebb's rule.
-    learn : Learn patterns by equilibrium propagation.
+    memory.hebbian : Store patterns by Hebb's rule.
+    memory.learn : Learn patterns by equilibrium propagation.
 
     References
     ----------
