@@ -86,7 +86,8 @@ def capacity(
     patterns : array_like of int, shape (L,)
         How many patterns to store, ``size`` at most.
     rule : callable
-        What makes a `memory.Memory` of patterns (P, N): `memory.hebbian`, `memory.pseudo_inverse`, `memory.learn` or a function of your own.
+        What makes a `memory.Memory` of patterns (P, N): `memory.hebbian`, `memory.pseudo_inverse`, `memory.learn` or a
+        function of your own.
     flips : float
         Share of the pixels of a cue that are flipped.
     sets, copies : int

@@ -150,8 +150,8 @@ class Memory:
     Parameters
     ----------
     network : Network
-        One oscillator per pixel, each of them an input by frequency, with a second harmonic: as `memory.hebbian` and the
-        other rules make it.
+        One oscillator per pixel, each of them an input by frequency, with a second harmonic: as `memory.hebbian`
+        and the other rules make it.
     patterns : array_like of +1 and -1, or of bool, shape (P, N) or (P, height, width)
         What it is to keep; rows in ``patterns``, ``shape`` is that of one.
 
