@@ -130,6 +130,15 @@ class TestLearning:
         ends = found.patterns[:, found.network.edges]
         assert 2 * np.mean(np.prod(ends, axis=-1) @ found.network.coupling) / 12 == pytest.approx(1.0)
 
+    def test_a_plan_of_ones_own_flips_pixels_too(self):
+        plan = pg.Plan(
+            objective=pg.PhaseTargets(), epochs=1, optimizer="sgd", gradient="two_phase", beta=1.0, lock_floor=None,
+            settling=pg.Settling("flow", 1e-9), learning_rate=0.64 / 20, batch_size=20, evaluate_every=1_000_000,
+        )  # fmt: skip
+        mine, own = (memory.learn(SMALL, each, copies=4, epochs=1).network.coupling for each in (plan, None))
+        assert np.array_equal(mine, own)
+        assert not np.array_equal(mine, memory.learn(SMALL, plan, copies=4, flips=0.1).network.coupling)
+
     def test_what_was_not_learned_is_blank(self):
         assert not memory.learn(SMALL, epochs=0, copies=1).network.coupling.any()
 
@@ -234,6 +243,8 @@ class TestBadInput:
             memory.hebbian(SMALL, pull=0.1, cue=0.1)
         with pytest.raises(ValueError, match=r"'flips' parameter of learn must be a float from 0 to 0\.5"):
             memory.learn(SMALL, flips=0.7)
+        with pytest.raises(TypeError, match="'plan' parameter of learn must be a Plan"):
+            memory.learn(SMALL, 5)
         with pytest.raises(ValueError, match="from 1 to 10"):
             memory.capacity(10, [11])
         with pytest.raises(TypeError, match="'rule' of capacity"):

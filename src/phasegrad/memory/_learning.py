@@ -83,7 +83,8 @@ def learn(
     ----------
     patterns : array_like of +1 and -1, or of bool, shape (P, N) or (P, height, width)
     plan : Plan, optional
-        If left out: 6 epochs of plain descent, a rate of 0.64 / N, batches of 20, one nudge of 1, and `memory.Flips`.
+        If left out: 6 epochs of plain descent, a rate of 0.64 / N, batches of 20, one nudge of 1. Unless it has another
+        augmentation, pixels are flipped by `memory.Flips`.
     pull, cue : float
         As in `memory.hebbian`.
     flips : float
@@ -113,7 +114,11 @@ def learn(
     float_between("flips", flips, 0, 0.5, "learn")
     blank = memory_of(np.zeros((size, size)), patterns, pull, cue, "learn")
     samples = np.tile(rows, (whole_number("copies", copies, 1, "learn"), 1))
-    chosen = (_plan(size, flips) if plan is None else plan).replace(**changes)
+    if plan is not None and not isinstance(plan, Plan):
+        raise TypeError(f"The 'plan' parameter of learn must be a Plan. Got {plan!r:.80}.")
+    chosen = (_plan(size) if plan is None else plan).replace(**changes)
+    if chosen.augmentation is None:
+        chosen = chosen.replace(augmentation=Flips(size, flips))
     result = train(blank.network, (samples, np.pi / 2 * samples), chosen, seed=seed)
     return Memory(_scaled(result.networks[0], rows), np.asarray(patterns))
 
@@ -126,9 +131,9 @@ def _scaled(network: Network, rows: FloatArray) -> Network:
     return network.replace(coupling=network.coupling / field) if field > 0 else network
 
 
-def _plan(size: int, flips: float) -> Plan:
+def _plan(size: int) -> Plan:
     return Plan(
         learn="coupling", learning_rate=_RATE / size, objective=PhaseTargets(), epochs=6, batch_size=20,
         optimizer="sgd", gradient="two_phase", beta=1.0, settling=Settling("flow", TOLERANCE), lock_floor=None,
-        augmentation=Flips(size, flips), evaluate_every=1_000_000,
+        evaluate_every=1_000_000,
     )  # fmt: skip
