@@ -68,7 +68,7 @@ def _plan(seeds: int | None) -> dict[str, Piece]:
             pieces[f"{name}, {rule}"] = Piece(f"memory, {name}, {rule}", recall, options, seconds)
     for rule in ("hebbian", "pseudo-inverse"):
         options = {"rule": rule, "size": SIZE, "numbers": list(NUMBERS), "sets": 3}
-        pieces[f"capacity, {rule}"] = Piece(f"memory, capacity, {rule}", capacities, options, 10.0)
+        pieces[f"capacity, {rule}"] = Piece(f"memory, capacity, {rule}", capacities, options, 60.0)
     return pieces
 
 
