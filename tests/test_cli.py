@@ -19,6 +19,7 @@ import phasegrad as pg
 from phasegrad.cli import app
 from phasegrad.initial import STARTS
 from phasegrad.runs import load_task
+from phasegrad.studies import ON_REQUEST
 
 COMMANDS = get_command(app).commands
 ENVIRONMENT = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
@@ -630,7 +631,7 @@ class TestReproduce:
         assert result.returncode == 0, result.stderr
         listed = json.loads(place.read_text())
         assert all(study["name"] in result.stdout for study in listed)
-        assert f"{len(listed)} studies, and 2 on request" in result.stdout
+        assert f"{len(listed)} studies, and {len(ON_REQUEST)} on request" in result.stdout
         # Of chips with faults the paper claims nothing: that study has checks alone.
         assert [study["name"] for study in listed if not study["claims"]] == ["mismatch"]
         assert {"key", "sentence", "where", "published", "rule"} == set(listed[0]["claims"][0])

@@ -20,7 +20,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 #: Modules whose public names have a page; their `__all__` says which those are.
-MODULES = ("", "datasets", "datasets.grids", "hardware", "circuits", "torch", "power", "ising")
+MODULES = ("", "datasets", "datasets.grids", "hardware", "circuits", "torch", "power", "ising", "memory")
 
 _FENCED = re.compile(r"(^```.*?^```|^ {4}.*?$)", re.MULTILINE | re.DOTALL)
 _NAME = re.compile(r"(?<![`\[])`(?:pg\.|phasegrad\.)?([A-Za-z_][\w.]*)(\([^`]*\))?`(?![`\]])")
@@ -101,6 +101,12 @@ GROUPS: dict[str, tuple[str, str, str]] = {
         "Grids as networks, and what a power engineer asks of them.",
         "datasets.grids.load datasets.grids.from_case datasets.grids.CASES datasets.Grid power.analyse "
         "power.GridAnalysis power.Relief",
+    ),
+    "memory": (
+        "Associative memory",
+        "Patterns kept as stable states, and recalled from cues in which some pixels are wrong.",
+        "memory.Memory memory.Recall memory.States memory.hebbian memory.pseudo_inverse memory.learn memory.Flips "
+        "memory.capacity memory.Capacity memory.corrupt memory.letters",
     ),
     "hardware": (
         "Hardware",

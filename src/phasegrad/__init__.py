@@ -27,7 +27,7 @@ if _program.removesuffix(".exe") in ("phasegrad", "-mphasegrad"):
         if _signal.getsignal(_number) is _default:
             _signal.signal(_number, _end)
 
-from phasegrad import circuits, datasets, hardware, ising
+from phasegrad import circuits, datasets, hardware, ising, memory
 from phasegrad.dynamics import Nudge, energy, force, laplacian
 from phasegrad.equilibria import (
     CriticalScale,
@@ -218,6 +218,7 @@ __all__ = [
     "load_model",
     "load_state",
     "mean_field",
+    "memory",
     "multi_start_frequencies",
     "output_frequencies",
     "paper_plan",

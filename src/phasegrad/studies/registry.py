@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from phasegrad._validation import whole_number
-from phasegrad.studies import asymmetry, circuit, finite_beta, identity, images, ising, reciprocity, transition
+from phasegrad.studies import asymmetry, circuit, finite_beta, identity, images, ising, memory, reciprocity, transition
 from phasegrad.studies.study import Study
 
 _MODULES = (
@@ -18,7 +18,14 @@ _MODULES = (
 STUDIES: tuple[Study, ...] = tuple(import_module(f"phasegrad.studies.{name}").STUDY for name in _MODULES)
 #: Studies that run only if they are asked for by name: not of the paper, or they need ngspice, data and a GPU, or long
 #: trainings.
-ON_REQUEST: tuple[Study, ...] = (circuit.STUDY, images.STUDY, reciprocity.STUDY, transition.STUDY, ising.STUDY)
+ON_REQUEST: tuple[Study, ...] = (
+    circuit.STUDY,
+    images.STUDY,
+    ising.STUDY,
+    memory.STUDY,
+    reciprocity.STUDY,
+    transition.STUDY,
+)
 
 
 def choose(names: Sequence[str] = ()) -> tuple[Study, ...]:
