@@ -42,7 +42,10 @@ _OF_DATA = ("vowels", "scale_by", "shifts")
 _OF_TABLE = ("target", "regress", "test", "ignore", "drop_missing")
 #: What says where results go and which runs there are, and is no setting of a run.
 _AROUND = ("task", "seeds", "method", "save", "json", "plot", *_OF_TABLE)
-#: Gradients without a nudge.
+#: Gradients that need nothing but their nudge, and those without a nudge.
+_GRADIENTS = (
+    "two_phase", "centred", "random_sign", "holomorphic", "dyadic", "continuous", "adjoint", "finite_difference",
+)  # fmt: skip
 _WITHOUT_NUDGE = ("adjoint", "finite_difference")
 _MOST_EPOCHS = 1_000_000_000
 _WIDEST_LAYER = 100_000
@@ -142,8 +145,9 @@ _Gradient = Annotated[
     str | None,
     typer.Option(
         metavar="WORD", rich_help_panel=_HOW,
-        autocompletion=one_of(lambda: ("two_phase", "centred", "adjoint", "finite_difference")),
-        help="two_phase (default), centred (default of the classifier), adjoint or finite_difference.",
+        autocompletion=one_of(lambda: _GRADIENTS),
+        help=f"{_GRADIENTS[0]} (default), {_GRADIENTS[1]} (default of the classifier), {', '.join(_GRADIENTS[2:-1])} "
+        f"or {_GRADIENTS[-1]}.",
     ),
 ]  # fmt: skip
 _Init = Annotated[
