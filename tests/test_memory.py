@@ -6,14 +6,13 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from scipy.optimize import brentq
+from scipy.stats import hypergeom
 
 import phasegrad as pg
 from phasegrad import memory
-from phasegrad._files import read_json
 from phasegrad.studies import ON_REQUEST, Verdict
-from phasegrad.studies.memory import STUDY
-from phasegrad.studies.memory.claims import capacities, patterns_of, recall
-from phasegrad.studies.pages import filled
+from phasegrad.studies.memory import STUDY, MemoryResults
+from phasegrad.studies.memory.claims import capacities, nearest, patterns_of, recall
 
 DOCS = Path(__file__).parent.parent / "docs"
 SMALL = np.random.default_rng(3).choice([-1.0, 1.0], (2, 20))
@@ -271,12 +270,12 @@ def test_pictures_show_patterns_states_and_capacity(letters):
 
 class TestStudy:
     def test_the_page_shows_what_the_file_holds_and_every_check_is_kept(self):
-        results = read_json(DOCS / "results" / "memory.json")
+        results = MemoryResults.read(DOCS / "results" / "memory.json")
         assert STUDY in ON_REQUEST
-        assert set(results) == set(STUDY.plan(None))
+        assert set(results.pieces) == set(STUDY.plan(None))
         page = (DOCS / "memory.md").read_text(encoding="utf-8")
-        assert filled(page, STUDY.tables(results)) == page
-        assert [check.judge(results).verdict for check in STUDY.checks] == [Verdict.REPRODUCED] * len(STUDY.checks)
+        assert results.with_tables(page) == page
+        assert [each.verdict for each in results.judged()] == [Verdict.REPRODUCED] * len(STUDY.checks)
 
     def test_pieces_are_what_they_say(self):
         found = recall("CTX", "hebbian", [0.1], 1, 2)
@@ -284,6 +283,12 @@ class TestStudy:
         assert found["largest_overlap"] == pytest.approx(0.125)
         assert patterns_of("random 1").shape == (3, 8, 8)
         assert capacities("pseudo-inverse", 20, [1], 1)["recalled"] == [1.0]
+
+    def test_some_cues_are_no_nearer_to_their_own_pattern(self):
+        # C and E differ in six pixels: three of them or more among the 13 flipped, and the cue is another letter's.
+        lost = hypergeom.sf(2, 64, 6, 13)
+        assert nearest("ACE", [0.2], 2000)["score"] == [pytest.approx(1 - 2 / 3 * lost, abs=0.01)]
+        assert nearest("CTX", [0.0, 0.2], 20)["score"] == [1.0, 1.0]
 
     @pytest.mark.slow
     def test_letters_that_hebbs_rule_mixes_up_are_learned(self):

@@ -485,18 +485,15 @@ class TestStudy:
     def test_the_page_shows_what_the_file_holds_and_every_check_is_kept(self):
         from pathlib import Path
 
-        from phasegrad._files import read_json
         from phasegrad.studies import ON_REQUEST, Verdict
-        from phasegrad.studies.pages import filled
-        from phasegrad.studies.transition import STUDY
+        from phasegrad.studies.transition import STUDY, TransitionResults
 
         docs = Path(__file__).parent.parent / "docs"
-        results = read_json(docs / "results" / "transition.json")
+        results = TransitionResults.read(docs / "results" / "transition.json")
         assert STUDY in ON_REQUEST
         page = (docs / "dynamics.md").read_text(encoding="utf-8")
-        assert filled(page, STUDY.tables(results)) == page
-        judged = [check.judge(results) for check in STUDY.checks]
-        assert [each.verdict for each in judged] == [Verdict.REPRODUCED] * len(STUDY.checks)
+        assert results.with_tables(page) == page
+        assert [each.verdict for each in results.judged()] == [Verdict.REPRODUCED] * len(STUDY.checks)
 
     def test_pieces_are_what_they_say(self):
         from phasegrad.studies.transition.claims import diffusion, locked_variance, synchrony

@@ -1,9 +1,10 @@
 """Associative memory: three rules on letters and random patterns, and capacity; asked for by name, not by default.
 
-``python -m phasegrad.studies.memory OUT.json --page PAGE.md`` runs the pieces, or reads them where the file is there,
-and writes a page's tables.
+``python -m phasegrad.studies.memory OUT.json`` computes what a file does not hold yet, and ``phasegrad reproduce
+memory`` the same as pieces of a study. `MemoryResults` makes tables and verdicts from a file.
 """
 
 from phasegrad.studies.memory.claims import STUDY
+from phasegrad.studies.memory.results import MemoryResults
 
-__all__ = ["STUDY"]
+__all__ = ["STUDY", "MemoryResults"]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from phasegrad._validation import FloatArray
-from phasegrad.memory import capacity, hebbian, learn, letters, pseudo_inverse
+from phasegrad.memory import capacity, corrupt, hebbian, learn, letters, pseudo_inverse
 from phasegrad.studies.measures import Measure, Quantity, Results, Unit
 from phasegrad.studies.piece import Piece
 from phasegrad.studies.rules import at_least
@@ -51,6 +51,18 @@ def recall(name: str, rule: str, flips: Sequence[float], copies: int, starts: in
     }
 
 
+def nearest(name: str, flips: Sequence[float], copies: int) -> dict[str, Any]:
+    """Return the share of the same cues that are nearer to their own pattern than to every other one."""
+    patterns = patterns_of(name)
+    rows, own = patterns.reshape(len(patterns), -1), np.eye(len(patterns), dtype=bool)
+    scores = []
+    for share in flips:
+        overlap = corrupt(rows, share, copies=copies, seed=1) @ rows.T
+        others = np.max(np.where(own, -np.inf, overlap), axis=-1)
+        scores.append(float(np.mean(np.diagonal(overlap, axis1=-2, axis2=-1) > others)))
+    return {"score": scores}
+
+
 def capacities(rule: str, size: int, numbers: Sequence[int], sets: int) -> dict[str, Any]:
     """Return the share of random patterns that are recalled, by their number."""
     found = capacity(size, list(numbers), rule=RULES[rule], sets=sets, copies=1)
@@ -66,6 +78,8 @@ def _plan(seeds: int | None) -> dict[str, Piece]:
             options = {"name": name, "rule": rule, "flips": list(FLIPS), "copies": _COPIES, "starts": _STARTS}
             seconds = 15.0 if rule == "learned" else 6.0
             pieces[f"{name}, {rule}"] = Piece(f"memory, {name}, {rule}", recall, options, seconds)
+        options = {"name": name, "flips": list(FLIPS), "copies": _COPIES}
+        pieces[f"{name}, nearest"] = Piece(f"memory, {name}, nearest pattern", nearest, options, 1.0)
     for rule in ("hebbian", "pseudo-inverse"):
         options = {"rule": rule, "size": SIZE, "numbers": list(NUMBERS), "sets": 3}
         pieces[f"capacity, {rule}"] = Piece(f"memory, capacity, {rule}", capacities, options, 60.0)
@@ -91,12 +105,15 @@ def _tables(results: Results) -> list[Table]:
                 shares = [f"{100 * share:.1f} %" for share in each["score"]]
                 spurious = f"{each['spurious']} of {each['states']} ({100 * each['spurious_share']:.0f} %)"
                 rows.append([name, f"{each['largest_overlap']:.2f}", rule, *shares, spurious])
+        if f"{name}, nearest" in results:
+            shares = [f"{100 * share:.1f} %" for share in results[f"{name}, nearest"]["score"]]
+            rows.append([name, "", "nearest pattern", *shares, ""])
     heads = ("patterns", "largest overlap", "rule", *(f"{100 * share:.0f} % flipped" for share in FLIPS))
     note = f"{3 * _COPIES} cues for each figure. Spurious states of those that {_STARTS} random starts met, and their "
     found = [
         Table(
             "memory-recall", "Cues recalled with every pixel right", (*heads, "spurious"), rows,
-            note + "share of the starts.",
+            note + "share of the starts. The last row of a set counts cues that are nearer to their pattern than to the others.",
         )
     ]  # fmt: skip
     both = [results[key] for key in ("capacity, hebbian", "capacity, pseudo-inverse") if key in results]

@@ -1,9 +1,10 @@
 """Dynamics beside theory: the transition to synchrony, and noise; asked for by name, not by default.
 
-``python -m phasegrad.studies.transition OUT.json --page PAGE.md`` runs the pieces, or reads them where the file is
-there, and writes a page's tables.
+``python -m phasegrad.studies.transition OUT.json`` computes what a file does not hold yet, and ``phasegrad reproduce
+transition`` the same as pieces of a study. `TransitionResults` makes tables and verdicts from a file.
 """
 
 from phasegrad.studies.transition.claims import STUDY
+from phasegrad.studies.transition.results import TransitionResults
 
-__all__ = ["STUDY"]
+__all__ = ["STUDY", "TransitionResults"]
