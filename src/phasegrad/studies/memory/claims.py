@@ -109,11 +109,13 @@ def _tables(results: Results) -> list[Table]:
             shares = [f"{100 * share:.1f} %" for share in results[f"{name}, nearest"]["score"]]
             rows.append([name, "", "nearest pattern", *shares, ""])
     heads = ("patterns", "largest overlap", "rule", *(f"{100 * share:.0f} % flipped" for share in FLIPS))
-    note = f"{3 * _COPIES} cues for each figure. Spurious states of those that {_STARTS} random starts met, and their "
+    note = (
+        f"{3 * _COPIES} cues for each figure. Spurious states of those that {_STARTS} random starts met, and their "
+        "share of the starts. The last row of a set counts cues that are nearer to their pattern than to the others."
+    )
     found = [
         Table(
-            "memory-recall", "Cues recalled with every pixel right", (*heads, "spurious"), rows,
-            note + "share of the starts. The last row of a set counts cues that are nearer to their pattern than to the others.",
+            "memory-recall", "Cues recalled with every pixel right", (*heads, "spurious"), rows, note
         )
     ]  # fmt: skip
     both = [results[key] for key in ("capacity, hebbian", "capacity, pseudo-inverse") if key in results]

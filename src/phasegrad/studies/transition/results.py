@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from phasegrad.studies.transition.claims import STUDY
 from phasegrad.studies.stored import StoredResults
+from phasegrad.studies.transition.claims import STUDY
 
 
 class TransitionResults(StoredResults):
