@@ -98,7 +98,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     help="Learning in networks of coupled oscillators: certified equilibria and exact gradients.",
 )
-_LEARN, _BUILD, _PAPER = "Learn", "Hardware and grids", "The paper"
+_LEARN, _TIME, _BUILD, _PAPER = "Learn", "Dynamics", "Hardware and grids", "The paper"
 _COMMANDS = (
     (
         train, _LEARN,
@@ -106,9 +106,9 @@ _COMMANDS = (
         "phasegrad train vowels --seeds 0:100 --init spectral --json out.json",
     ),
     (predict, _LEARN, "phasegrad predict model.npz samples.csv --out answers.csv --json answers.json"),
-    (simulate, _LEARN, "phasegrad simulate ring --size 12 --time 50 --noise 0.01 --plot run.png"),
-    (ising, _LEARN, "phasegrad ising graph.txt --runs 100 --plot cuts.png --json cuts.json"),
     (lab, _LEARN, "phasegrad lab model.npz --out lab.html --no-open"),
+    (simulate, _TIME, "phasegrad simulate ring --size 12 --time 50 --noise 0.01 --plot run.png"),
+    (ising, _TIME, "phasegrad ising graph.txt --runs 100 --plot cuts.png --json cuts.json"),
     (chip, _BUILD, "phasegrad chip vowels --chips 50 --plot budget.svg --json out.json"),
     (grid, _BUILD, "phasegrad grid case118 --scale 1.3 --relieve 8-5 --plot grid.png"),
     (reproduce, _PAPER, "phasegrad reproduce ablation --seeds 20 --out pilot --open"),
