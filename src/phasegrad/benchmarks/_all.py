@@ -29,7 +29,7 @@ def measure(
     figures: dict[str, Any] = {}
     works: dict[str, tuple[str, Callable[[], Any]]] = {
         "small": ("100 small networks: the plain way, in lanes, by the engine for any network", lambda: small(rounds)),
-        "foundation": ("equilibria and gradients", foundation),
+        "foundation": ("equilibria, gradients and runs in time", foundation),
         "batch": ("a batch of samples on one network", lambda: batch(rounds)),
         "learning": ("mini-batches and the classifier", lambda: learning(rounds)),
         "tensors": ("the layer for PyTorch and the torch engine", lambda: tensors(rounds)),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.integrate import solve_ivp
 from scipy.optimize import fsolve
 
 from phasegrad._validation import FloatArray, IntArray
@@ -42,6 +43,25 @@ def settle(
         return forces
 
     return np.concatenate([[0.0], fsolve(balance, start[1:])])
+
+
+def follow(network: Network, start: FloatArray, time: float, tolerance: float) -> FloatArray:
+    """Return the phases after a time, in the frame of the mean frequency, by SciPy's `solve_ivp`."""
+    own = network.omega - network.omega.mean()
+    if network.n_edges:
+        matrix = coupling_matrix(network)
+
+        def rates(_time: float, theta: FloatArray) -> FloatArray:
+            return own + np.sum(matrix * np.sin(theta - theta[:, None]), axis=1)
+
+    else:
+        strength = float(network.parameters["global_coupling"][0])
+
+        def rates(_time: float, theta: FloatArray) -> FloatArray:
+            return own + strength * np.imag(np.mean(np.exp(1j * theta)) * np.exp(-1j * theta))
+
+    run = solve_ivp(rates, (0.0, time), start, method="DOP853", rtol=tolerance, atol=tolerance)
+    return np.asarray(run.y[:, -1])
 
 
 def settle_arrays(

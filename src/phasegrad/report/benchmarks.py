@@ -76,7 +76,7 @@ def _small_tables(figures: dict[str, Any]) -> list[Table]:
     return [
         Table("speed-updates", "Training networks 2+5+2: CPU microseconds per update",
               ("way", "us", "times the plain way"), updates),
-        Table("speed-equilibria", "Equilibria and gradients: CPU seconds",
+        Table("speed-equilibria", "Equilibria, gradients and runs in time: CPU seconds",
               ("task", "plain", "phasegrad", "ratio"), others),
         Table("speed-batch", "256 samples on 64+100+10, free and nudged: CPU seconds",
               ("way", "seconds", "times faster"), ways),
