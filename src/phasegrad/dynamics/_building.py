@@ -45,15 +45,21 @@ def assemble(
 
 
 def build_system(
-    network: Network, inputs: ArrayLike | None, nudge: Nudge | None = None, workspace: Workspace | None = None
-) -> tuple[System, Shape]:
-    """Return the flat system of a batch of inputs and targets, and the batch shape they broadcast to."""
+    network: Network, inputs: ArrayLike | None, nudge: Nudge | None = None, workspace: Workspace | None = None, *,
+    parameters: Mapping[str, Array] | None = None, owner: str = "find_equilibrium",
+) -> tuple[System, Shape]:  # fmt: skip
+    """Return the flat system of a batch of inputs, targets and parameters, and the batch shape they broadcast to.
+
+    Parameters (..., width) by name stand in for the network's own; ``owner`` is who is asked, for errors.
+    """
     if not isinstance(network, Network):
         raise TypeError(f"Expected a Network. Got {type(network).__name__}.")
     if nudge is not None and not (isinstance(nudge, Nudge) and isinstance(nudge.objective, Cost)):
         raise TypeError(f"The 'nudge' parameter must be a Nudge(objective, target, beta). Got {nudge!r}.")
-    data = _checked_inputs(network, inputs)
+    data, given = _checked_inputs(network, inputs, owner), parameters or {}
     shape: Shape = () if data is None else data.shape[:-1]
+    for values in given.values():
+        shape = joint_shape(shape, values.shape[:-1], ("Inputs", "networks"))
     target = None
     if nudge is not None:
         target = nudge.objective.check_target(nudge.target, network)
@@ -63,7 +69,8 @@ def build_system(
         )
     batch = int(np.prod(shape, dtype=np.int64))
     rows = None if data is None else np.broadcast_to(data, (*shape, data.shape[-1])).reshape(batch, data.shape[-1])
-    system = assemble(network, rows, batch, workspace=workspace)
+    flat = {name: np.broadcast_to(v, (*shape, v.shape[-1])).reshape(batch, -1) for name, v in given.items()}
+    system = assemble(network, rows, batch, flat, workspace=workspace)
     if nudge is not None and target is not None:
         beta = np.asarray(nudge.beta)
         if beta.ndim or beta.dtype.kind not in "iufc" or not np.isfinite(beta) or beta == 0:
@@ -182,7 +189,7 @@ def wrapped(angle: Array) -> Array:
     return (angle + np.pi) % (2 * np.pi) - np.pi
 
 
-def _checked_inputs(network: Network, inputs: ArrayLike | None) -> FloatArray | None:
+def _checked_inputs(network: Network, inputs: ArrayLike | None, owner: str) -> FloatArray | None:
     if inputs is None:
         if network.clamps_inputs:
             raise ValueError(
@@ -192,14 +199,14 @@ def _checked_inputs(network: Network, inputs: ArrayLike | None) -> FloatArray | 
         return None
     if not network.inputs:
         raise ValueError("Inputs were given, but this network has no input oscillators.")
-    return last_axis_array("inputs", inputs, len(network.inputs), "the network's inputs", "find_equilibrium")
+    return last_axis_array("inputs", inputs, len(network.inputs), "the network's inputs", owner)
 
 
 def _at_phases(
     network: Network, phases: ArrayLike, inputs: ArrayLike | None, owner: str, nudge: Nudge | None = None
 ) -> tuple[System, FloatArray, Shape]:
     array = last_axis_array("phases", phases, network.size, "one phase per oscillator", owner)
-    system, own = build_system(network, inputs, nudge)
+    system, own = build_system(network, inputs, nudge, owner=owner)
     if system.is_complex:
         raise ValueError(f"The 'nudge' parameter of {owner} must have a real strength. Got {nudge!r:.80}.")
     shape = joint_shape(own, array.shape[:-1], ("Inputs", "phases"))
