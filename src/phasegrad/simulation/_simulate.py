@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phasegrad._validation import FloatArray, choice, finite_array, last_axis_array, positive_float, shaped_array
+from phasegrad._validation import (
+    FloatArray,
+    choice,
+    finite_array,
+    last_axis_array,
+    positive_float,
+    random_stream,
+    shaped_array,
+)
 from phasegrad.equilibria import Equilibrium, random_phases
 from phasegrad.networks import Network
 from phasegrad.simulation._motion import Drive, Inputs, Motion, Nudges
@@ -111,6 +119,7 @@ def simulate(
     networks = _checked_networks(network)
     moments = _checked_times(times)
     choice("frame", frame, FRAMES, owner)
+    random_stream(seed, owner)  # a wrong seed is refused also where nothing is random
     size = networks[0].size
     strength = _not_negative("noise", shaped_array("noise", noise, (size,), owner))
     mass, drag = _checked_bodies(inertia, damping, size)
