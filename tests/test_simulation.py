@@ -414,8 +414,21 @@ class TestTrajectory:
         for kind, lines in (("phases", 9), ("order", 5), ("frequencies", 9)):
             axes = run.plot(Figure().subplots(), kind=kind)
             assert len(axes.lines) == lines
+        assert run.plot(Figure().subplots()).get_title(loc="left").endswith("rotating frame, first of 3 samples")
         with pytest.raises(ValueError, match="'kind' parameter of Trajectory"):
             run.plot(kind="circle")
+
+    def test_locked_phases_are_drawn_beside_each_other(self):
+        from matplotlib.figure import Figure
+
+        # Full turns apart, which mean nothing; a drifting one is drawn as it is.
+        network = pg.Network([[0, 1], [1, 2], [2, 3]], 1.0, [0.0, 0.2, 0.1, 4.0])
+        start = 2 * np.pi * np.array([0.0, 1.0, -1.0, 5.0])
+        run = pg.simulate(network, np.linspace(0, 40, 81), start=start, method="rk4", tolerance=1e-6)
+        lines = [line.get_ydata() for line in run.plot(Figure().subplots()).lines]
+        assert np.ptp([line[-1] for line in lines[:3]]) < np.pi
+        assert all(np.ptp((line - run.phases[:, k]) / (2 * np.pi)) < 1e-12 for k, line in enumerate(lines))
+        assert np.array_equal(lines[3], run.phases[:, 3])
 
 
 class Runaway(pg.Term):
@@ -609,11 +622,40 @@ class TestCommand:
         assert len(data["phases"]) == 41
         assert data["locked"] == [True] * 12
         assert "12 of 12 locked" in (tmp_path / "run.svg").read_text()
-        loose = CliRunner().invoke(app, ["simulate", "ring", "--spread", "9", "--time", "40"])
+        assert "12 oscillators, rotating frame: all locked" in result.output
+        loose = CliRunner().invoke(app, ["simulate", "ring", "--spread", "99", "--time", "5", "--json", "loose.json"])
         assert loose.exit_code == 1
-        for wrong, said in ((["rong"], "no network or model file"), (["layered", "--spread", "1"], "no effect")):
-            failed = CliRunner().invoke(app, ["simulate", *wrong])
-            assert said in str(failed.exception)
+        assert json.loads((tmp_path / "loose.json").read_text())["locked_frequency"] is None
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            (["rong"], "no network or model file"),
+            (["layered", "--spread", "1"], "no effect"),
+            (["layered", "--inputs", "1,2,3"], "--inputs must be 2 numbers separated by commas, one for each input"),
+            (["layered", "--inputs", "nan,0"], "--inputs must be 2 numbers separated by commas, one for each input"),
+            (["ring", "--inputs", "1"], "--inputs has no effect on ring, which has no inputs"),
+            (["ring", "--damping", "0"], "--damping must be above 0 without --inertia"),
+        ],
+    )
+    def test_wrong_words_are_told(self, words, said):
+        from typer.testing import CliRunner
+
+        from phasegrad.cli import app
+
+        assert said in str(CliRunner().invoke(app, ["simulate", *words]).exception)
+
+    def test_a_model_that_clamps_its_inputs_asks_for_them(self, tmp_path):
+        from typer.testing import CliRunner
+
+        from phasegrad.cli import app
+
+        network = pg.Network([[0, 1]], 1.0, [0.0, 0.0], inputs=[0], outputs=[1], input_mode="phase")
+        place = tmp_path / "clamped.npz"
+        pg.save_model(place, pg.Model(network, pg.PhaseTargets(), ["out"], ["in"]))
+        missing = CliRunner().invoke(app, ["simulate", str(place)])
+        assert "--inputs is missing" in str(missing.exception)
+        assert CliRunner().invoke(app, ["simulate", str(place), "--inputs", "0.3", "--time", "20"]).exit_code == 0
 
 
 class TestStudy:

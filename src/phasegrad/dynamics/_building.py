@@ -84,7 +84,15 @@ def build_system(
 def force(
     network: Network, phases: ArrayLike, inputs: ArrayLike | None = None, *, nudge: Nudge | None = None
 ) -> FloatArray:
-    """Return the force on every oscillator, shape (..., N), of phases (..., N).
+    """Return the force on every oscillator, shape (..., N), of phases (..., N), in the frame where equilibria rest.
+
+    Which frame that is depends on what fixes it:
+
+    - a field or a clamped input: natural frequencies act as they are given, and nothing is subtracted;
+    - nothing (``network.pinned``): the mean of all natural frequencies, those of the inputs included, is subtracted
+      from each of them;
+    - nothing, and coupling is not reciprocal: the force on the reference is subtracted as well, so that it is zero
+      there, unless the network is grounded.
 
     Parameters
     ----------
@@ -104,12 +112,10 @@ def force(
 
     Notes
     -----
-    The frame is the one in which an equilibrium is at rest. Where a field or a clamped input fixes it frequencies
-    count from it as they are given; else it turns with the mean of all frequencies, which is subtracted, and without
-    reciprocity with the reference: its force is subtracted too, unless the network is grounded. What stands at a held
-    oscillator, a clamped input or the reference, is what its holder must balance; in time (`simulate`) clamped inputs
-    alone stand still. The velocities in the frame of the mean frequency are ``simulate(...).velocities``, with
-    ``frame="laboratory"`` as they are seen at rest.
+    What stands at a held oscillator, a clamped input or the reference, is what its holder must balance; in time
+    (`simulate`) clamped inputs alone stand still. In time the frame turns with the mean frequency also where coupling
+    is not reciprocal: for damping 1 and without inertia ``simulate(...).velocities`` are these forces but for what is
+    subtracted in the last case, and with ``frame="laboratory"`` the mean frequency is added to all of them.
 
     Examples
     --------

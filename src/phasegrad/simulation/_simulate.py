@@ -276,8 +276,8 @@ def _checked_bodies(inertia: ArrayLike | None, damping: ArrayLike, size: int) ->
     if np.any(mass == 0):
         some = f"Oscillator {int(np.argmin(mass))} has none"
         raise ValueError(
-            f"The 'inertia' parameter of simulate must be positive for every oscillator. {some}: leave 'inertia' out, "
-            "or give it a small one."
+            f"The 'inertia' parameter of simulate must be positive for every oscillator. {some}: give it a small one, "
+            "or leave the parameter out."
         )
     return mass, drag
 

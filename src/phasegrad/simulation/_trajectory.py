@@ -160,7 +160,8 @@ class Trajectory:
     def as_dict(self) -> dict[str, Any]:
         """Return the run as plain data: order parameters, frequencies and who is locked, and every phase.
 
-        Frequencies, and who is locked, are left out where there is a single time.
+        Frequencies, and who is locked, are left out where there is a single time; the frequency of those that are
+        locked is None where none is.
         """
         data = {
             "frame": self.frame,
@@ -171,35 +172,14 @@ class Trajectory:
         if self.times.size > 1:
             data["frequencies"] = self.frequencies().tolist()
             data["locked"] = self.locked.tolist()
-            data["locked_frequency"] = self.locked_frequency.tolist()
+            common = self.locked_frequency.astype(object)
+            common[np.isnan(self.locked_frequency)] = None
+            data["locked_frequency"] = common.tolist()
         return {**data, "phases": self.phases.tolist()}
 
-    def plot(self, ax: Axes | None = None, *, kind: str = "phases") -> Axes:
-        """Draw the run and return the axes: new ones by pyplot where none are given.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-        kind : {"phases", "order", "frequencies"}
-            Phases of all oscillators of the first sample, order parameters of all samples, or instantaneous frequencies
-            of the first sample, against time.
-        """
-        from phasegrad.simulation._drawing import plot_trajectory
-
-        return plot_trajectory(self, ax, kind)
-
-    def __repr__(self) -> str:
-        samples = int(np.prod(self.phases.shape[1:-1], dtype=np.int64))
-        many = f"{counted(samples, 'sample')} of " if self.phases.ndim > 2 else ""
-        if len(self.networks) > 1:
-            many += f"{len(self.networks)} networks of "
-        span = f"{counted(self.times.size, 'time')} from {self.times[0]:g} to {self.times[-1]:g}"
-        return (
-            f"Trajectory({many}{counted(self.network.size, 'oscillator')}, {span}, {self.frame} frame; {self._ends()})"
-        )
-
-    def _ends(self) -> str:
-        """Return in words how it ends."""
+    @property
+    def ending(self) -> str:
+        """How it ends, in words: who is locked, and the order parameter."""
         if not self.phases.size:
             return "empty"
         order = np.mean(self.order_parameter()[-1])
@@ -215,6 +195,31 @@ class Trajectory:
             return f"{told}{where}, order parameter {order:.3f} at the end"
         whole = int(np.sum(number == size))
         return f"{whole} of {number.size} locked as a whole, mean order parameter {order:.3f} at the end"
+
+    def plot(self, ax: Axes | None = None, *, kind: str = "phases") -> Axes:
+        """Draw the run and return the axes: new ones by pyplot where none are given.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        kind : {"phases", "order", "frequencies"}
+            Phases of all oscillators of the first sample, order parameters of all samples, or instantaneous frequencies
+            of the first sample, against time. Phases are moved by full turns so that those of locked oscillators end
+            beside each other.
+        """
+        from phasegrad.simulation._drawing import plot_trajectory
+
+        return plot_trajectory(self, ax, kind)
+
+    def __repr__(self) -> str:
+        samples = int(np.prod(self.phases.shape[1:-1], dtype=np.int64))
+        many = f"{counted(samples, 'sample')} of " if self.phases.ndim > 2 else ""
+        if len(self.networks) > 1:
+            many += f"{len(self.networks)} networks of "
+        span = f"{counted(self.times.size, 'time')} from {self.times[0]:g} to {self.times[-1]:g}"
+        return (
+            f"Trajectory({many}{counted(self.network.size, 'oscillator')}, {span}, {self.frame} frame; {self.ending})"
+        )
 
     def _since(self, last: float) -> int:
         """Return the number of the time at which the last share of the run begins."""
