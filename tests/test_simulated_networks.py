@@ -9,6 +9,8 @@ from random_networks import KINDS, inputs_for, make_network
 import phasegrad as pg
 
 MOMENTS = [0.0, 0.3, 1.0]
+# "all terms" has those of the two others.
+_APART = [kind for kind in KINDS if kind not in ("driven", "second harmonic")]
 
 
 def relatives(network, number=3):
@@ -35,7 +37,7 @@ def networks():
 
 
 class TestSamples:
-    @pytest.mark.parametrize("kind", [*KINDS, "mean field", "signed"])
+    @pytest.mark.parametrize("kind", [*_APART, "mean field", "signed"])
     def test_a_network_in_a_batch_is_the_network_alone(self, kind):
         if kind == "mean field":
             network = pg.mean_field(5, 1.2, omega=[0.3, 0.1, -0.2, 0.4, 0.0])
@@ -43,9 +45,9 @@ class TestSamples:
             network = pg.signed_layers(1, 2, 1, input_scale=0.7).replace(global_coupling=0.8)
         else:
             network = make_network(6, 2, kind=kind)
-        networks = relatives(network)
-        start = np.random.default_rng(0).uniform(-2, 2, (2, 3, network.size))
-        inputs = inputs_for(network, (2, 3), 3)
+        networks = relatives(network, 2)
+        start = np.random.default_rng(0).uniform(-2, 2, (2, 2, network.size))
+        inputs = inputs_for(network, (2, 2), 3)
         body = {"inertia": np.linspace(0.5, 1.5, network.size), "damping": np.linspace(0.4, 1.1, network.size)}
         for method, more in itertools.product(("adaptive", "rk4", "heun"), ({}, body)):
             options = {"method": method, "start": start, "inputs": inputs, "tolerance": 1e-3, **more}
