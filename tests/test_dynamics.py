@@ -50,6 +50,26 @@ def test_force_is_the_equation_of_motion(network, seed):
     np.testing.assert_allclose(pg.force(network, phases, inputs), expected, atol=1e-12)
 
 
+@pytest.mark.parametrize(("options", "subtracted"), [
+    ({}, "mean"),
+    ({"inputs": [2]}, "mean"),
+    ({"field_strength": 0.5}, "nothing"),
+    ({"inputs": [2], "input_mode": "phase"}, "nothing"),
+    ({"coupling_reverse": 2.0}, "mean and reference"),
+    ({"coupling_reverse": 2.0, "grounded": True}, "mean"),
+])  # fmt: skip
+def test_force_subtracts_the_mean_frequency_where_nothing_fixes_the_frame(options, subtracted):
+    omega = np.array([4.0, 5.0, 7.0])
+    network = pg.Network([[0, 1], [1, 2]], 1.0, omega, **options)
+    inputs = [2.0] if network.inputs else None
+    if network.inputs and not network.clamps_inputs:
+        omega[2] = network.input_scale * 2.0  # which is part of the mean
+    # Phases alike but for the fields: nothing else acts.
+    force = pg.force(network, np.zeros(3), inputs)
+    frequencies = {"nothing": omega, "mean": omega - omega.mean(), "mean and reference": omega - omega[0]}[subtracted]
+    assert force == pytest.approx(frequencies, abs=1e-14)
+
+
 @given(networks(kinds=RECIPROCAL), st.integers(0, 2**31))
 def test_force_is_minus_the_slope_of_the_energy(network, seed):
     phases = np.random.default_rng(seed).uniform(-3, 3, network.size)

@@ -10,6 +10,7 @@ from scipy.integrate import solve_ivp
 from test_terms import Tilt
 
 import phasegrad as pg
+from phasegrad.kernels import motion as loops
 from phasegrad.simulation._motion import Drive, Motion
 from phasegrad.simulation._steps import CompiledSteps, FixedSteps
 
@@ -32,16 +33,15 @@ def by_scipy(network, begun):
     def rate(_time, phases):
         return pg.force(network, phases, INPUTS)
 
-    return solve_ivp(rate, (0, 100), begun, method="DOP853", rtol=1e-10, atol=1e-10, t_eval=TIMES).y.T
+    return solve_ivp(rate, (0, 100), begun, method="DOP853", rtol=1e-13, atol=1e-13, t_eval=TIMES).y.T
 
 
 class TestSteps:
-    def test_adaptive_steps_are_those_of_scipy(self, network, begun, by_scipy):
+    def test_adaptive_steps_lead_where_scipy_does(self, network, begun, by_scipy):
         run = pg.simulate(network, TIMES, start=begun, inputs=INPUTS, tolerance=1e-10)
-        assert np.max(np.abs(run.phases - by_scipy)) < 1e-9
+        assert np.max(np.abs(run.phases - by_scipy)) < 1e-8
 
     def test_steps_of_one_length_keep_the_tolerance_that_they_follow_from(self, network, begun, by_scipy):
-        # SciPy's own error at 1e-10 is some 1e-8 here.
         run = pg.simulate(network, TIMES, start=begun, inputs=INPUTS, method="rk4")
         assert np.max(np.abs(run.phases - by_scipy)) < 1e-7
 
@@ -71,10 +71,39 @@ class TestSteps:
         assert np.max(np.abs(compiled.phases - plain.phases)) < 1e-12
         assert np.max(np.abs(compiled.velocities - plain.velocities)) < 1e-11
 
+    def test_a_phase_is_as_exact_after_a_million_turns_as_after_none(self, network, begun):
+        # But for the rounding of phases of this size, some 1e-9.
+        far = begun + 2 * np.pi * 10**6
+        for options in ({"method": "adaptive"}, {"method": "rk4", "tolerance": 1e-6}):
+            near, away = (pg.simulate(network, [0.0, 3.0], start=at, **options).phases[-1] - at for at in (begun, far))
+            assert np.max(np.abs(near - away)) < 1e-6
+
+    def test_what_is_compiled_returns_often_enough_to_be_interrupted(self, network, begun, monkeypatch):
+        whole = [pg.simulate(network, [0.0, 1.0], start=begun, noise=d, step=0.01) for d in (0.0, 0.1)]
+        monkeypatch.setattr("phasegrad.simulation._steps._LOOKED", 3 * (9 + 48))
+        taken, kernel = [], loops.runge_kutta
+
+        def counted(state, steps, *rest):
+            taken.append(steps)
+            return kernel(state, steps, *rest)
+
+        monkeypatch.setattr(loops, "runge_kutta", counted)
+        parts = [pg.simulate(network, [0.0, 1.0], start=begun, noise=d, step=0.01) for d in (0.0, 0.1)]
+        assert taken == [3] * 33 + [1]
+        assert all(np.array_equal(one.phases, other.phases) for one, other in zip(whole, parts, strict=True))
+
+    def test_steps_are_short_enough_for_what_comes_later(self):
+        pair = pg.Network([[0, 1]], 1.0, [0.0, 0.0], inputs=[0], input_scale=1.0)
+        options = {"inputs": lambda time: [60.0 * time**2], "start": [0.0, 1.0]}
+        adaptive = pg.simulate(pair, [0.0, 1.0], tolerance=1e-8, **options)
+        fixed = pg.simulate(pair, [0.0, 1.0], method="rk4", tolerance=1e-7, **options)
+        assert fixed.phases[-1] == pytest.approx(adaptive.phases[-1], abs=1e-6)
+
     def test_sines_are_compiled_and_nothing_else(self, network):
         def kind(given):
-            drive = Drive(given, None, None)
-            return type(FixedSteps.of(Motion.of(drive, 0.0, (), np.ones(given.size), None), 0.1, "rk4", None, 0))
+            motion = Motion.of(Drive((given,)), 0.0, (), np.ones(given.size), None)
+            ((_, steps),) = FixedSteps.of(motion, np.array([0.1]), "rk4", None, 0).groups
+            return type(steps)
 
         assert kind(network) is CompiledSteps
         assert kind(pg.mean_field(5)) is CompiledSteps
@@ -134,10 +163,12 @@ class TestMotion:
         inertia, damping = np.linspace(0.5, 2, 9), np.linspace(0.3, 1.2, 9)
         moments = np.linspace(0.0, 10.0, 21)
         turning = network.replace(omega=network.omega + 0.7)
+        coupling = pg.to_matrix(turning)
 
         def rate(_time, state):
-            lab = pg.force(turning, state[:9]) + turning.omega.mean()
-            return np.concatenate([state[9:], (lab - damping * state[9:]) / inertia])
+            angles = state[None, :9] - state[:9, None]
+            pull = np.sum(coupling * np.sin(angles), axis=1)
+            return np.concatenate([state[9:], (turning.omega + pull - damping * state[9:]) / inertia])
 
         common = turning.omega.sum() / damping.sum()  # at rest in the rotating frame
         first = np.concatenate([begun, np.full(9, common)])
@@ -147,6 +178,34 @@ class TestMotion:
             run = pg.simulate(turning, moments, method=method, tolerance=1e-10, **options)
             assert run.phases == pytest.approx(exact[:, :9], abs=1e-7)
             assert run.velocities == pytest.approx(exact[:, 9:], abs=1e-7)
+
+    def test_a_pair_with_a_lag_follows_its_closed_form(self):
+        # phi' = D - 2 K cos(lag) sin phi, and the pair turns K sin(lag) cos phi slower than it would.
+        lag, strength, apart = 0.7, 1.3, 0.9
+        pair = pg.Network([[0, 1]], strength, [2.0, 2.0 + apart], lag=lag)
+        run = pg.simulate(pair, np.linspace(0, 40, 81), frame="laboratory")
+        angle = np.arcsin(apart / (2 * strength * np.cos(lag)))
+        assert np.diff(run.phases[-1])[0] == pytest.approx(angle, abs=1e-8)
+        assert run.velocities[-1] == pytest.approx(2 + apart / 2 - strength * np.sin(lag) * np.cos(angle), abs=1e-8)
+        equal = pg.simulate(pair.replace(omega=[2.0, 2.0]), [0.0, 0.5, 1.0], start=[0.0, 2.0])
+        decay = np.exp(-2 * strength * np.cos(lag) * equal.times)
+        assert np.tan(np.diff(equal.phases)[:, 0] / 2) == pytest.approx(np.tan(1.0) * decay, abs=1e-8)
+
+    @pytest.mark.parametrize("kind", ["non-reciprocal", "lagging"])
+    def test_without_reciprocity_a_network_locks_at_the_frequency_of_its_equilibrium(self, kind):
+        network = make_network(6, 2, kind=kind)
+        network = network.replace(omega=network.omega + 1.0)
+        run = pg.simulate(network, np.linspace(0, 60, 61), tolerance=1e-7)
+        assert run.locked_frequency == pytest.approx(pg.find_equilibrium(network).drift, abs=1e-6)
+        assert abs(run.locked_frequency) > 1e-3
+
+    def test_the_frame_of_unequal_damping_is_the_one_that_comes_to_rest(self, network):
+        damping, moved = np.linspace(0.4, 2.0, 9), network.replace(omega=network.omega + 0.7)
+        run = pg.simulate(moved, np.linspace(0, 60, 61), inputs=INPUTS, damping=damping, tolerance=1e-7)
+        raw = moved.omega.copy()
+        raw[list(moved.inputs)] = moved.input_scale * np.array(INPUTS)
+        assert run.turning == pytest.approx(raw.sum() / damping.sum())
+        assert np.max(np.abs(run.velocities[-1])) < 1e-5
 
     def test_a_pendulum_without_damping_keeps_its_energy(self):
         pair = pg.Network([[0, 1]], 1.0, [0.0, 0.0])
@@ -191,12 +250,20 @@ class TestMotion:
             first = pg.simulate(network, [0.0, 1.0, 3.0], start=starts[0, 0], inputs=INPUTS, **options)
             assert np.array_equal(first.phases, whole.phases[:, 0, 0])
 
-    def test_going_on_is_the_same_as_not_stopping(self, network, begun):
-        options = {"inputs": INPUTS, "inertia": 1.0, "tolerance": 1e-11}
-        whole = pg.simulate(network, [0.0, 2.0, 5.0], start=begun, **options)
-        part = pg.simulate(network, [0.0, 2.0], start=begun, **options)
-        rest = pg.simulate(network, [2.0, 5.0], start=part, **options)
-        assert rest.phases[-1] == pytest.approx(whole.phases[-1], abs=1e-9)
+    @pytest.mark.parametrize("frame", ["rotating", "laboratory"])
+    @pytest.mark.parametrize("inputs", [INPUTS, lambda time: [1.0 + np.sin(time), 0.3]])
+    def test_going_on_in_any_frame_is_the_same_as_not_stopping(self, network, begun, inputs, frame):
+        options = {"inputs": inputs, "inertia": 1.0, "damping": np.linspace(0.5, 1.5, 9), "tolerance": 1e-9}
+        whole = pg.simulate(network, [0.0, 2.0, 4.0], start=begun, frame="laboratory", **options)
+        part = pg.simulate(network, [0.0, 2.0], start=begun, frame=frame, **options)
+        rest = pg.simulate(network, [2.0, 4.0], start=part, frame="laboratory", **options)
+        assert rest.velocities[-1] == pytest.approx(whole.velocities[-1], abs=1e-7)
+        assert np.ptp(rest.phases[-1] - whole.phases[-1]) < 1e-7
+        if frame == "laboratory":
+            assert rest.phases[-1] == pytest.approx(whole.phases[-1], abs=1e-7)
+        # Another frame is that of the drive at its own first time: it takes the same velocities elsewhere.
+        turned = pg.simulate(network, [2.0, 4.0], start=part, **options)
+        assert turned.velocities[-1] + turned.turning == pytest.approx(whole.velocities[-1], abs=1e-7)
 
     def test_relabelling_changes_nothing(self):
         rng = np.random.default_rng(0)
@@ -234,6 +301,31 @@ class TestNoise:
         for k, node in enumerate(network.free):
             assert abs(self.off(angles[:, node], noise * inverse[k, k])) < 3.5
 
+    def test_paths_converge_with_order_one(self, network, begun):
+        # The same Brownian path in steps of every length, against one sixteen times finer than the finest.
+        finest, runs = 1024, 8
+        normals = np.random.default_rng(3).standard_normal((runs, finest, 9))
+        motion = Motion.of(Drive((network,), INPUTS), 0.0, (runs,), np.ones(9), None)
+
+        class Coarse:
+            def __init__(self, path, count):
+                self.steps = path.reshape(count, -1, 9).sum(axis=1) / np.sqrt(finest / count)
+
+            def standard_normal(self, shape):
+                assert shape == self.steps.shape
+                return self.steps
+
+        def ends(count, kind):
+            streams = tuple(Coarse(path, count) for path in normals)
+            return kind(motion, 1 / count, "heun", np.full(9, 0.3), streams).between(
+                np.tile(begun, (runs, 1)), 0.0, 1.0
+            )
+
+        exact = ends(finest, CompiledSteps)
+        errors = [np.mean(np.abs(ends(count, CompiledSteps) - exact)) for count in (16, 32, 64)]
+        assert np.log2(errors[0] / errors[2]) / 2 == pytest.approx(1.0, abs=0.15)
+        assert ends(64, FixedSteps) == pytest.approx(ends(64, CompiledSteps), abs=1e-12)
+
     def test_inertia_has_the_temperature_of_the_noise(self):
         # Equipartition: m <v^2> = D / d
         network = pg.Network([[0, 1]], 1.0, [0.0, 0.0])
@@ -264,6 +356,23 @@ class TestTrajectory:
         assert not pair.locked.any()
         assert np.isnan(pair.locked_frequency)
         assert "none locked" in repr(pair)
+
+    def test_of_two_clusters_the_larger_is_locked(self):
+        # Two rings at frequencies of their own, with a link too weak to hold them together.
+        edges = [[0, 1], [1, 2], [0, 2], [3, 4], [4, 5], [5, 6], [3, 6], [2, 3]]
+        network = pg.Network(edges, [2.0] * 7 + [0.1], [0.0, 0.1, -0.1, 3.0, 3.1, 2.9, 3.0])
+        run = pg.simulate(network, np.linspace(0, 60, 121), method="rk4", tolerance=1e-6, frame="laboratory")
+        assert run.locked.tolist() == [False] * 3 + [True] * 4
+        assert run.locked_frequency == pytest.approx(3.0, abs=0.02)
+        assert run.order_parameter([0, 1, 2])[-1] > 0.99
+        # The smaller one is locked among itself, which its frequencies show.
+        assert np.ptp(run.frequencies()[:3]) < 0.05
+
+    def test_noise_does_not_hide_who_is_locked(self):
+        network = pg.Network([[0, 1], [1, 2], [2, 3]], 1.0, [0.0, 0.2, 0.1, 4.0])
+        run = pg.simulate(network, np.linspace(0, 100, 201), noise=0.01)
+        assert run.locked.tolist() == [True, True, True, False]
+        assert run.time_to_lock() == np.inf
 
     def test_order_parameters_are_lengths_of_mean_phasors(self):
         phases = np.random.default_rng(0).uniform(-3, 3, (2, 5))
@@ -305,8 +414,21 @@ class TestTrajectory:
         for kind, lines in (("phases", 9), ("order", 5), ("frequencies", 9)):
             axes = run.plot(Figure().subplots(), kind=kind)
             assert len(axes.lines) == lines
+        assert run.plot(Figure().subplots()).get_title(loc="left").endswith("rotating frame, first of 3 samples")
         with pytest.raises(ValueError, match="'kind' parameter of Trajectory"):
             run.plot(kind="circle")
+
+    def test_locked_phases_are_drawn_beside_each_other(self):
+        from matplotlib.figure import Figure
+
+        # Full turns apart, which mean nothing; a drifting one is drawn as it is.
+        network = pg.Network([[0, 1], [1, 2], [2, 3]], 1.0, [0.0, 0.2, 0.1, 4.0])
+        start = 2 * np.pi * np.array([0.0, 1.0, -1.0, 5.0])
+        run = pg.simulate(network, np.linspace(0, 40, 81), start=start, method="rk4", tolerance=1e-6)
+        lines = [line.get_ydata() for line in run.plot(Figure().subplots()).lines]
+        assert np.ptp([line[-1] for line in lines[:3]]) < np.pi
+        assert all(np.ptp((line - run.phases[:, k]) / (2 * np.pi)) < 1e-12 for k, line in enumerate(lines))
+        assert np.array_equal(lines[3], run.phases[:, 3])
 
 
 class Runaway(pg.Term):
@@ -338,13 +460,29 @@ class Runaway(pg.Term):
 
 
 class TestBadInput:
-    @pytest.mark.parametrize("method", ["adaptive", "rk4"])
+    @pytest.mark.parametrize("method", ["adaptive", "rk4", "heun"])
     def test_what_blows_up_says_when_and_which_oscillator(self, method):
         network = pg.Network([[0, 1], [1, 2]], 1e-3, np.zeros(3), terms=[Runaway()], growth=[0.0, 1.0, 0.0])
-        # theta' = theta^3 from 2 is infinite at t = 1/8.
-        options = {"step": 1e-4} if method == "rk4" else {}
-        with pytest.raises(ValueError, match=r"at time 0\.12\d*, (first that of|where) oscillator 1"):
-            pg.simulate(network, [0.0, 1.0], start=[0.0, 2.0, 0.0], method=method, **options)
+        # theta' = theta^3 from 2 is infinite at t = 1/8; the other samples and networks rest.
+        options = {} if method == "adaptive" else {"step": 1e-4}
+        start = np.zeros((2, 1, 3))
+        start[1, 0, 1] = 2.0
+        tame = network.replace(growth=[0.0, 1e-9, 0.0])
+        said = r"at time 0\.12\d*, (first that of|where) oscillator 1 in sample \(1, 1\)"
+        with pytest.raises(ValueError, match=said):
+            pg.simulate([tame, network], [0.0, 1.0], start=start, method=method, **options)
+
+    @pytest.mark.parametrize("method", ["rk4", "heun"])
+    def test_compiled_steps_blame_the_oscillator_that_breaks_down(self, method):
+        # An inertia of 1e-3 makes an oscillator relax a hundred times in a step; its neighbours follow.
+        inertia = [1.0, 1.0, 1e-3, 1.0]
+        with (
+            pytest.warns(UserWarning, match="longer than"),
+            pytest.raises(ValueError, match=r"at time [\d.]+, first that of oscillator 2 in sample 1"),
+        ):
+            pg.simulate(
+                pg.ring(4), [0.0, 1e3], start=[[0.0] * 4, [0.1, 0, 0, 0]], inertia=inertia, method=method, step=0.1
+            )
 
     def test_a_step_too_long_for_an_inertia_is_warned_of_and_found_out(self):
         with (
@@ -365,6 +503,10 @@ class TestBadInput:
             ({"frame": "still"}, "'frame' parameter of simulate must be one of 'rotating', 'laboratory'"),
             ({"method": "euler"}, "'method' parameter of simulate must be one of 'auto'"),
             ({"noise": 0.1, "method": "adaptive"}, "Noise needs method='heun'"),
+            ({"noise": 0.1, "method": "rk4"}, "Noise needs method='heun'"),
+            ({"damping": -1.0}, "'damping' parameter of simulate must not be negative. Got -1 at [0]"),
+            ({"seed": "a", "start": "random"}, "'seed' parameter of simulate must be a whole number of at least 0"),
+            ({"inputs": lambda time: [np.nan if time > 0.5 else 0.1]}, "'inputs' parameter of simulate must be finite"),
             ({"noise": -1.0}, "'noise' parameter of simulate must not be negative. Got -1 at [0]"),
             ({"inertia": [1, 0, 1, 1]}, "must be positive for every oscillator. Oscillator 1 has none"),
             ({"inertia": [1, 1]}, "'inertia' parameter of simulate must have shape (4,), or be one number. Got"),
@@ -387,9 +529,15 @@ class TestBadInput:
             pg.simulate(network, times, **options)
         assert str(caught.value).count(". ") <= 3
 
-    def test_a_network_is_asked_for(self):
-        with pytest.raises(TypeError, match="Expected a Network"):
-            pg.simulate(3, [0.0, 1.0])
+    def test_no_samples_and_a_single_time_are_runs_too(self, network):
+        for options in ({"method": "adaptive"}, {"method": "rk4"}, {"noise": 0.1}):
+            run = pg.simulate(network, [0.0, 1.0], start=np.zeros((0, 9)), **options)
+            assert run.phases.shape == (2, 0, 9)
+            assert run.locked.shape == (0, 9)
+            assert repr(run) == "Trajectory(0 samples of 9 oscillators, 2 times from 0 to 1, rotating frame; empty)"
+        data = pg.simulate(network, [3.0], noise=0.1, seed=None).as_dict()
+        assert "locked" not in data
+        assert data["times"] == [3.0]
 
     def test_progress_is_every_time(self, network):
         seen = []
@@ -474,11 +622,40 @@ class TestCommand:
         assert len(data["phases"]) == 41
         assert data["locked"] == [True] * 12
         assert "12 of 12 locked" in (tmp_path / "run.svg").read_text()
-        loose = CliRunner().invoke(app, ["simulate", "ring", "--spread", "9", "--time", "40"])
+        assert "12 oscillators, rotating frame: all locked" in result.output
+        loose = CliRunner().invoke(app, ["simulate", "ring", "--spread", "99", "--time", "5", "--json", "loose.json"])
         assert loose.exit_code == 1
-        for wrong, said in ((["rong"], "no network or model file"), (["layered", "--spread", "1"], "no effect")):
-            failed = CliRunner().invoke(app, ["simulate", *wrong])
-            assert said in str(failed.exception)
+        assert json.loads((tmp_path / "loose.json").read_text())["locked_frequency"] is None
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            (["rong"], "no network or model file"),
+            (["layered", "--spread", "1"], "no effect"),
+            (["layered", "--inputs", "1,2,3"], "--inputs must be 2 numbers separated by commas, one for each input"),
+            (["layered", "--inputs", "nan,0"], "--inputs must be 2 numbers separated by commas, one for each input"),
+            (["ring", "--inputs", "1"], "--inputs has no effect on ring, which has no inputs"),
+            (["ring", "--damping", "0"], "--damping must be above 0 without --inertia"),
+        ],
+    )
+    def test_wrong_words_are_told(self, words, said):
+        from typer.testing import CliRunner
+
+        from phasegrad.cli import app
+
+        assert said in str(CliRunner().invoke(app, ["simulate", *words]).exception)
+
+    def test_a_model_that_clamps_its_inputs_asks_for_them(self, tmp_path):
+        from typer.testing import CliRunner
+
+        from phasegrad.cli import app
+
+        network = pg.Network([[0, 1]], 1.0, [0.0, 0.0], inputs=[0], outputs=[1], input_mode="phase")
+        place = tmp_path / "clamped.npz"
+        pg.save_model(place, pg.Model(network, pg.PhaseTargets(), ["out"], ["in"]))
+        missing = CliRunner().invoke(app, ["simulate", str(place)])
+        assert "--inputs is missing" in str(missing.exception)
+        assert CliRunner().invoke(app, ["simulate", str(place), "--inputs", "0.3", "--time", "20"]).exit_code == 0
 
 
 class TestStudy:

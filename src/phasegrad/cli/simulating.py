@@ -26,17 +26,25 @@ _Network = Annotated[
 ]  # fmt: skip
 _Size = Annotated[
     int | None,
-    typer.Option(min=3, max=1_000_000, metavar="N", rich_help_panel=_NAMED, help="Oscillators of a named network."),
-]
+    typer.Option(
+        min=3, max=1_000_000, metavar="N", rich_help_panel=_NAMED,
+        help="Oscillators of a named network (default: 10, small-world 50, mean-field 1000).",
+    ),
+]  # fmt: skip
 _Coupling = Annotated[
-    float | None, typer.Option(min=1e-9, metavar="X", rich_help_panel=_NAMED, help="Coupling of a named network.")
-]
+    float | None,
+    typer.Option(
+        min=1e-9, metavar="X", rich_help_panel=_NAMED,
+        help="Coupling of a named network (default: 1); complete and mean-field divide it by their size.",
+    ),
+]  # fmt: skip
 _Spread = Annotated[
     float | None,
     typer.Option(
-        min=0.0, metavar="X", rich_help_panel=_NAMED, help="Standard deviation of a named network's frequencies."
+        min=0.0, metavar="X", rich_help_panel=_NAMED,
+        help="Standard deviation of a named network's frequencies (default: 0.3).",
     ),
-]
+]  # fmt: skip
 _Inputs = Annotated[
     str | None,
     typer.Option(
@@ -60,9 +68,12 @@ _Noise = Annotated[
     float, typer.Option(min=0.0, metavar="X", rich_help_panel=_RUN, help="Strength D of the noise on every phase.")
 ]
 _Inertia = Annotated[
-    float | None, typer.Option(metavar="X", rich_help_panel=_RUN, help="Inertia of every oscillator (default: none).")
+    float | None,
+    typer.Option(min=1e-9, metavar="X", rich_help_panel=_RUN, help="Inertia of every oscillator (default: none)."),
 ]
-_Damping = Annotated[float, typer.Option(metavar="X", rich_help_panel=_RUN, help="Damping of every oscillator.")]
+_Damping = Annotated[
+    float, typer.Option(min=0.0, metavar="X", rich_help_panel=_RUN, help="Damping; with inertia it may be 0.")
+]
 _Seed = Annotated[
     int,
     typer.Option(
@@ -103,9 +114,9 @@ def simulate(
     is_file = model.exists()
     check_places(json, picture=plot, inputs=[model] if is_file else [])
     chosen = network_in_time(network, seed, size=size, coupling=coupling, spread=spread)
-    if inputs is not None and not chosen.inputs:
-        raise ValueError(f"--inputs has no effect on {printable(network)}, which has no inputs. Leave it out.")
-    driven = None if inputs is None else _numbers(inputs)
+    driven = _driven(inputs, len(chosen.inputs), printable(network), needed=chosen.clamps_inputs)
+    if damping == 0 and inertia is None:
+        raise ValueError("--damping must be above 0 without --inertia: no force could move an oscillator.")
     moments = np.linspace(0.0, time, times)
     with progress_bar("time {task.completed:.3g} of {task.total:.3g}") as bar:
         task = bar.add_task("simulating", total=time)
@@ -119,8 +130,19 @@ def simulate(
     raise typer.Exit(0 if bool(found.locked.all()) else 1)
 
 
-def _numbers(text: str) -> list[float]:
+def _driven(text: str | None, number: int, network: str, *, needed: bool) -> list[float] | None:
+    """Return the values of the inputs, as many as a network has."""
+    wanted = "one number" if number == 1 else f"{number} numbers separated by commas"
+    if text is None:
+        if needed:
+            raise ValueError(f"--inputs is missing: {network} clamps the phases of its inputs. Give {wanted}.")
+        return None
+    if not number:
+        raise ValueError(f"--inputs has no effect on {network}, which has no inputs. Leave it out.")
     try:
-        return [float(word) for word in text.split(",")]
+        values = [float(word) for word in text.split(",")]
     except ValueError:
-        raise ValueError(f"--inputs must be numbers separated by commas, such as 0.5,-0.2. Got {text!r:.80}.") from None
+        values = []
+    if len(values) != number or not np.all(np.isfinite(values)):
+        raise ValueError(f"--inputs must be {wanted}, one for each input of {network}. Got {text!r:.80}.")
+    return values

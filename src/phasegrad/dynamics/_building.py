@@ -45,15 +45,21 @@ def assemble(
 
 
 def build_system(
-    network: Network, inputs: ArrayLike | None, nudge: Nudge | None = None, workspace: Workspace | None = None
-) -> tuple[System, Shape]:
-    """Return the flat system of a batch of inputs and targets, and the batch shape they broadcast to."""
+    network: Network, inputs: ArrayLike | None, nudge: Nudge | None = None, workspace: Workspace | None = None, *,
+    parameters: Mapping[str, Array] | None = None, owner: str = "find_equilibrium",
+) -> tuple[System, Shape]:  # fmt: skip
+    """Return the flat system of a batch of inputs, targets and parameters, and the batch shape they broadcast to.
+
+    Parameters (..., width) by name stand in for the network's own; ``owner`` is who is asked, for errors.
+    """
     if not isinstance(network, Network):
         raise TypeError(f"Expected a Network. Got {type(network).__name__}.")
     if nudge is not None and not (isinstance(nudge, Nudge) and isinstance(nudge.objective, Cost)):
         raise TypeError(f"The 'nudge' parameter must be a Nudge(objective, target, beta). Got {nudge!r}.")
-    data = _checked_inputs(network, inputs)
+    data, given = _checked_inputs(network, inputs, owner), parameters or {}
     shape: Shape = () if data is None else data.shape[:-1]
+    for values in given.values():
+        shape = joint_shape(shape, values.shape[:-1], ("Inputs", "networks"))
     target = None
     if nudge is not None:
         target = nudge.objective.check_target(nudge.target, network)
@@ -63,7 +69,8 @@ def build_system(
         )
     batch = int(np.prod(shape, dtype=np.int64))
     rows = None if data is None else np.broadcast_to(data, (*shape, data.shape[-1])).reshape(batch, data.shape[-1])
-    system = assemble(network, rows, batch, workspace=workspace)
+    flat = {name: np.broadcast_to(v, (*shape, v.shape[-1])).reshape(batch, -1) for name, v in given.items()}
+    system = assemble(network, rows, batch, flat, workspace=workspace)
     if nudge is not None and target is not None:
         beta = np.asarray(nudge.beta)
         if beta.ndim or beta.dtype.kind not in "iufc" or not np.isfinite(beta) or beta == 0:
@@ -77,7 +84,15 @@ def build_system(
 def force(
     network: Network, phases: ArrayLike, inputs: ArrayLike | None = None, *, nudge: Nudge | None = None
 ) -> FloatArray:
-    """Return the force on every oscillator, shape (..., N), of phases (..., N).
+    """Return the force on every oscillator, shape (..., N), of phases (..., N), in the frame where equilibria rest.
+
+    Which frame that is depends on what fixes it:
+
+    - a field or a clamped input: natural frequencies act as they are given, and nothing is subtracted;
+    - nothing (``network.pinned``): the mean of all natural frequencies, those of the inputs included, is subtracted
+      from each of them;
+    - nothing, and coupling is not reciprocal: the force on the reference is subtracted as well, so that it is zero
+      there, unless the network is grounded.
 
     Parameters
     ----------
@@ -97,12 +112,10 @@ def force(
 
     Notes
     -----
-    The frame is the one in which an equilibrium is at rest. Where a field or a clamped input fixes it frequencies
-    count from it as they are given; else it turns with the mean of all frequencies, which is subtracted, and without
-    reciprocity with the reference: its force is subtracted too, unless the network is grounded. What stands at a held
-    oscillator, a clamped input or the reference, is what its holder must balance; in time (`simulate`) clamped inputs
-    alone stand still. The velocities in the frame of the mean frequency are ``simulate(...).velocities``, with
-    ``frame="laboratory"`` as they are seen at rest.
+    What stands at a held oscillator, a clamped input or the reference, is what its holder must balance; in time
+    (`simulate`) clamped inputs alone stand still. In time the frame turns with the mean frequency also where coupling
+    is not reciprocal: for damping 1 and without inertia ``simulate(...).velocities`` are these forces but for what is
+    subtracted in the last case, and with ``frame="laboratory"`` the mean frequency is added to all of them.
 
     Examples
     --------
@@ -182,7 +195,7 @@ def wrapped(angle: Array) -> Array:
     return (angle + np.pi) % (2 * np.pi) - np.pi
 
 
-def _checked_inputs(network: Network, inputs: ArrayLike | None) -> FloatArray | None:
+def _checked_inputs(network: Network, inputs: ArrayLike | None, owner: str) -> FloatArray | None:
     if inputs is None:
         if network.clamps_inputs:
             raise ValueError(
@@ -192,14 +205,14 @@ def _checked_inputs(network: Network, inputs: ArrayLike | None) -> FloatArray | 
         return None
     if not network.inputs:
         raise ValueError("Inputs were given, but this network has no input oscillators.")
-    return last_axis_array("inputs", inputs, len(network.inputs), "the network's inputs", "find_equilibrium")
+    return last_axis_array("inputs", inputs, len(network.inputs), "the network's inputs", owner)
 
 
 def _at_phases(
     network: Network, phases: ArrayLike, inputs: ArrayLike | None, owner: str, nudge: Nudge | None = None
 ) -> tuple[System, FloatArray, Shape]:
     array = last_axis_array("phases", phases, network.size, "one phase per oscillator", owner)
-    system, own = build_system(network, inputs, nudge)
+    system, own = build_system(network, inputs, nudge, owner=owner)
     if system.is_complex:
         raise ValueError(f"The 'nudge' parameter of {owner} must have a real strength. Got {nudge!r:.80}.")
     shape = joint_shape(own, array.shape[:-1], ("Inputs", "phases"))

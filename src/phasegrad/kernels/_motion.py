@@ -71,7 +71,7 @@ def _rates(state, rates, cos, sin, forces, rows, bodies):
 
 @entrance
 def runge_kutta(state, steps, step, forces, rows, bodies, work):
-    """Take classical Runge-Kutta steps in place; return how many were taken when the state ceased to be finite."""
+    """Take classical Runge-Kutta steps in place; return how many, fewer where the next would not be finite."""
     first, second, third, fourth, there, cos, sin = work
     for taken in range(steps):
         _rates(state, first, cos, sin, forces, rows, bodies)
@@ -86,10 +86,11 @@ def runge_kutta(state, steps, step, forces, rows, bodies, work):
         _rates(there, fourth, cos, sin, forces, rows, bodies)
         total = 0.0
         for i in range(state.size):
-            state[i] += step / 6 * (first[i] + 2 * (second[i] + third[i]) + fourth[i])
-            total += abs(state[i])
+            there[i] = state[i] + step / 6 * (first[i] + 2 * (second[i] + third[i]) + fourth[i])
+            total += abs(there[i])
         if not np.isfinite(total):
-            return taken + 1
+            return taken
+        state[:] = there
     return steps
 
 
@@ -104,8 +105,9 @@ def heun(state, kicks, step, forces, rows, bodies, work):
         _rates(there, second, cos, sin, forces, rows, bodies)
         total = 0.0
         for i in range(state.size):
-            state[i] += step / 2 * (first[i] + second[i]) + kicks[taken, i]
-            total += abs(state[i])
+            there[i] = state[i] + step / 2 * (first[i] + second[i]) + kicks[taken, i]
+            total += abs(there[i])
         if not np.isfinite(total):
-            return taken + 1
+            return taken
+        state[:] = there
     return kicks.shape[0]

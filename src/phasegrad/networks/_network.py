@@ -191,6 +191,13 @@ class Network:
         other._check_grounded()
         return other
 
+    def alike(self, other: Network) -> bool:
+        """Whether both have the same edges, roles and terms, and take data alike: they differ in parameters alone."""
+        same = (self.terms, self.signed, self.input_scale, self.input_phase) == (
+            other.terms, other.signed, other.input_scale, other.input_phase
+        )  # fmt: skip
+        return same and self.graph.alike(other.graph)
+
     def _settings(self) -> dict[str, Any]:
         """Return everything but the parameters, by the names that `__init__` knows."""
         names = (*ROLES, "labels", "node_attributes")

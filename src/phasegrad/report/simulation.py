@@ -8,6 +8,7 @@ import numpy as np
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from phasegrad._validation import counted
 from phasegrad.pictures import drawn
 from phasegrad.report.console import table
 from phasegrad.simulation import Trajectory
@@ -23,7 +24,8 @@ def run_table(run: Trajectory) -> RenderableType:
     chosen = np.unique(np.linspace(0, run.times.size - 1, _ROWS).astype(int))
     rows = [[f"{run.times[k]:g}", f"{order[k]:.4f}", f"{spread[k]:.2e}"] for k in chosen]
     columns = ("time", "order parameter", "spread of frequencies")
-    return Group(table("In time", columns, rows), Text(f"{run!r}", style="bold"))
+    told = f"{counted(run.network.size, 'oscillator')}, {run.frame} frame: {run.ending}"
+    return Group(table("In time", columns, rows), Text(told, style="bold"))
 
 
 def draw_run(run: Trajectory, path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from phasegrad._validation import choice, counted
+from phasegrad._validation import BoolArray, FloatArray, choice, counted
 from phasegrad.pictures import CYCLE, GUIDE, canvas, draw_curves
 
 if TYPE_CHECKING:
@@ -36,12 +36,26 @@ def plot_trajectory(run: Trajectory, ax: Axes | None, kind: str) -> Axes:
         values = run.phases if kind == "phases" else run.velocities
         lines = values.reshape(run.times.size, -1, run.network.size)[:, 0]
         locked = run.locked.reshape(-1, run.network.size)[0] if many else np.ones(run.network.size, dtype=bool)
+        if kind == "phases":
+            lines = _together(lines, locked)
         shown = np.linspace(0, run.network.size - 1, min(run.network.size, _LINES)).astype(int)
         for k in shown:
             axes.plot(run.times, lines[:, k], color=CYCLE[0] if locked[k] else CYCLE[5], linewidth=0.9, alpha=0.8)
         axes.set_ylabel("phase (rad)" if kind == "phases" else "frequency (rad / time)")
-        axes.set_title(f"{locked.sum()} of {locked.size} locked, {run.frame} frame (vermilion: drifting)")
+        drifting = "" if locked.all() else " (vermilion: drifting)"
+        first = f", first of {counted(run.turning.size, 'sample')}" if run.turning.size > 1 else ""
+        axes.set_title(f"{locked.sum()} of {locked.size} locked, {run.frame} frame{drifting}{first}")
     return axes
+
+
+def _together(phases: FloatArray, locked: BoolArray) -> FloatArray:
+    """Return phases (T, N) less full turns, so that those that are locked end within half a turn of their mean."""
+    if not locked.any():
+        return phases
+    mean = np.angle(np.mean(np.exp(1j * phases[-1, locked])))
+    turns = np.rint((phases[-1] - mean) / (2 * np.pi))
+    common = np.rint(np.median(turns[locked]))
+    return np.asarray(phases - 2 * np.pi * np.where(locked, turns - common, 0.0))
 
 
 def plot_transition(found: Transition, ax: Axes | None) -> Axes:

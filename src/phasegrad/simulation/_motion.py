@@ -2,10 +2,10 @@ r"""Equations of motion: what moves a flat batch of samples at a time.
 
     m_i d^2 theta_i / dt^2 + d_i d theta_i / dt = F_i(theta, t) + sqrt(2 D_i) xi_i(t)
 
-All oscillators move but clamped inputs and a reference that is grounded. Where nothing else fixes the frame it turns
-uniformly with Omega = sum omega_i / sum d_i, the common frequency of a locked network with reciprocal coupling, as
-it is at the first time. There F_i = omega_i - d_i Omega + ..., which for equal damping is what `phasegrad.force`
-states. A nudge is counted from the reference, on which its reaction acts, so that it can rest where
+All oscillators move but clamped inputs and a reference that is grounded. Where nothing else fixes the frame that of
+every network turns uniformly with its Omega = sum omega_i / sum d_i, the common frequency of a locked network with
+reciprocal coupling, as it is at the first time. There F_i = omega_i - d_i Omega + ..., which for equal damping is what
+`phasegrad.force` states. A nudge is counted from the reference, on which its reaction acts, so that it can rest where
 `find_equilibrium` finds it.
 """
 
@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from phasegrad._validation import FloatArray, IntArray, joint_shape
 from phasegrad.dynamics import Nudge, Shape, System, build_system
+from phasegrad.graphs import lazy_property
 from phasegrad.networks import Network
 from phasegrad.terms import MeanField
 
@@ -27,46 +28,76 @@ Inputs = ArrayLike | Callable[[float], ArrayLike] | None
 Nudges = Nudge | Callable[[float], Nudge | None] | None
 
 
+class Acting(NamedTuple):
+    """What acts on a flat batch of B samples at a time.
+
+    The mean of all frequencies, (B,), is what the frame turns with; zero where something else fixes it.
+    """
+
+    system: System
+    mean: FloatArray
+
+    def take(self, rows: IntArray) -> Acting:
+        """Return what acts on some of the samples; rows may repeat."""
+        return Acting(self.system.take(rows), self.mean[rows])
+
+
 @dataclass(frozen=True, eq=False)
 class Drive:
-    """What acts from outside: inputs and a nudge, each a value or a function of time."""
+    """Networks that differ in parameters alone, and what acts on them: inputs and a nudge, or functions of time.
 
-    network: Network
-    inputs: Inputs
-    nudge: Nudges
+    Several networks are one axis, (G,), against which the leading axes of inputs and targets broadcast; ``batched``
+    says whether there is such an axis.
+    """
+
+    networks: tuple[Network, ...]
+    inputs: Inputs = None
+    nudge: Nudges = None
+    batched: bool = False
+
+    @property
+    def network(self) -> Network:
+        """The first of the networks, which has the graph, the roles and the terms of all."""
+        return self.networks[0]
 
     @property
     def changes(self) -> bool:
-        """Whether one of them is a function of time."""
+        """Whether inputs or nudge are a function of time."""
         return callable(self.inputs) or callable(self.nudge)
 
-    def at(self, time: float) -> tuple[System, Shape]:
-        """Return the system at a time, and its batch shape."""
+    @lazy_property
+    def parameters(self) -> dict[str, FloatArray]:
+        """Of several networks all frequencies, and every other parameter in which they differ, (G, width) each."""
+        if not self.batched:
+            return {}
+        every = {name: np.stack([each.parameters[name] for each in self.networks]) for name in self.network.parameters}
+        return {name: values for name, values in every.items() if name == "omega" or np.any(values != values[0])}
+
+    def at(self, time: float) -> tuple[Acting, Shape]:
+        """Return what acts at a time, and its batch shape."""
         data: Any = self.inputs(time) if callable(self.inputs) else self.inputs
         nudge: Any = self.nudge(time) if callable(self.nudge) else self.nudge
         try:
-            system, shape = build_system(self.network, data, nudge)
+            system, shape = build_system(self.network, data, nudge, parameters=self.parameters, owner="simulate")
         except (ValueError, TypeError) as error:
             if self.changes:
                 raise type(error)(f"What acts from outside at time {time:g} makes no sense. {error}") from None
             raise
         if system.is_complex:
             raise ValueError(f"A nudge in time must have a real strength. Got {nudge.beta!r}.")
-        return system, shape
+        return Acting(system, self._mean_frequency(data, shape)), shape
 
-    def mean_frequency(self, time: float, batch: int) -> FloatArray:
+    def _mean_frequency(self, data: Any, shape: Shape) -> FloatArray:
         """Return the mean of all frequencies, (B,), where the frame turns with it; else zero."""
-        network = self.network
+        network, batch = self.network, int(np.prod(shape, dtype=np.int64))
         if not network.pinned:
             return np.zeros(batch)
-        omega = network.graph.sharing.spread("nodes", network.omega)
-        data: Any = self.inputs(time) if callable(self.inputs) else self.inputs
+        omega = network.graph.sharing.spread("nodes", self.parameters.get("omega", network.omega))
         if data is None:
-            return np.full(batch, omega.mean())
-        rows = network.input_scale * np.asarray(data, float).reshape(-1, len(network.inputs))
-        every = np.broadcast_to(omega, (rows.shape[0], network.size)).copy()
-        every[:, list(network.inputs)] = rows
-        return np.broadcast_to(every.mean(axis=1), (batch,)) if rows.shape[0] == 1 else every.mean(axis=1)
+            return np.broadcast_to(omega.mean(axis=-1), shape).ravel()
+        every = np.broadcast_to(omega, (*shape, network.size)).copy()
+        every[..., list(network.inputs)] = network.input_scale * np.asarray(data, dtype=float)
+        return np.asarray(every.mean(axis=-1)).ravel()
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,13 +107,13 @@ class Motion:
     Attributes
     ----------
     drive : Drive
-        What acts from outside.
-    own, shape : tuple of int
-        The batch shape of what acts from outside, and that of the samples.
+        The networks, and what acts from outside.
+    shape : tuple of int
+        The batch shape of all samples.
     rows : ndarray of int, shape (B,)
-        Which sample of the former each of the latter is.
-    first : System
-        The system at the first time.
+        Which of them these are.
+    first : Acting
+        What acts at the first time.
     turning : ndarray, shape (B,)
         How fast the frame turns.
     damping : ndarray, shape (N,)
@@ -90,10 +121,9 @@ class Motion:
     """
 
     drive: Drive
-    own: Shape
     shape: Shape
     rows: IntArray
-    first: System
+    first: Acting
     turning: FloatArray
     damping: FloatArray
     inertia: FloatArray | None
@@ -103,13 +133,13 @@ class Motion:
         cls, drive: Drive, time: float, batch: Shape, damping: FloatArray, inertia: FloatArray | None
     ) -> Motion:  # fmt: skip
         """Return the motion of samples with starts of a batch shape."""
-        system, own = drive.at(time)
-        shape = joint_shape(own, batch, ("What acts from outside", "a start"))
-        rows = np.broadcast_to(np.arange(system.batch).reshape(own), shape).ravel()
+        acting, own = drive.at(time)
+        what = "The networks, with what acts from outside," if drive.batched else "What acts from outside"
+        shape = joint_shape(own, batch, (what, "a start"))
+        first = acting.take(_numbers(own, shape))
         # Without damping nothing holds a frequency, and no frame turns with it.
-        mean = drive.mean_frequency(time, system.batch)
-        turning = (mean / damping.mean() if damping.any() else np.zeros_like(mean))[rows]
-        return cls(drive, own, shape, rows, system.take(rows), turning, damping, inertia)
+        turning = first.mean / damping.mean() if damping.any() else np.zeros_like(first.mean)
+        return cls(drive, shape, np.arange(turning.size), first, turning, damping, inertia)
 
     @property
     def size(self) -> int:
@@ -125,36 +155,38 @@ class Motion:
 
     def take(self, rows: IntArray) -> Motion:
         """Return the motion of some of the samples."""
-        return replace(
-            self, rows=self.rows[rows], first=self.first.take(rows), turning=self.turning[rows], shape=(rows.size,)
-        )
+        return replace(self, rows=self.rows[rows], first=self.first.take(rows), turning=self.turning[rows])
 
-    def system(self, time: float) -> System:
-        """Return the system at a time."""
+    def name(self, row: int) -> str:
+        """Return in words which sample this is: its number, or its place in a batch of several axes."""
+        number = int(self.rows[row])
+        return str(number if len(self.shape) < 2 else tuple(map(int, np.unravel_index(number, self.shape))))
+
+    def at(self, time: float) -> Acting:
+        """Return what acts at a time."""
         if not self.drive.changes:
             return self.first
-        system, own = self.drive.at(time)
-        if own != self.own:
+        acting, own = self.drive.at(time)
+        try:
+            return acting.take(_numbers(own, self.shape)[self.rows])
+        except ValueError:
             raise ValueError(
-                "Functions of time must return one shape at all times. What acts from outside has batch shape "
-                f"{self.own} at the first time and {own} at time {time:g}."
-            )
-        return system.take(self.rows)
+                "Functions of time must return one shape at all times. The samples have batch shape "
+                f"{self.shape} at the first time, and what acts from outside has {own} at time {time:g}."
+            ) from None
 
-    def shift(self, time: float) -> FloatArray | None:
+    def shift(self, acting: Acting) -> FloatArray | None:
         """Return what the uniform turning of the frame adds to the forces, (B, N); None where that is nothing."""
         uniform = bool(np.all(self.damping == self.damping[0])) and self.damping[0] > 0
         if not self.drive.network.pinned or (uniform and not self.drive.changes):
             return None
-        number = int(np.prod(self.own, dtype=np.int64))
-        mean = self.drive.mean_frequency(time, number)[self.rows]
-        return mean[:, None] - self.damping * self.turning[:, None]
+        return acting.mean[:, None] - self.damping * self.turning[:, None]
 
-    def force(self, time: float, phases: FloatArray) -> FloatArray:
+    def force(self, acting: Acting, phases: FloatArray) -> FloatArray:
         """Return the force on every oscillator, (B, N), in this frame."""
-        system, graph = self.system(time), self.drive.network.graph
+        system, graph = acting.system, self.drive.network.graph
         total = system.own_force(phases)
-        shift = self.shift(time)
+        shift = self.shift(acting)
         if shift is not None:
             total = total + shift
         if system.pull is not None:
@@ -167,8 +199,8 @@ class Motion:
 
     def rates(self, time: float, state: FloatArray) -> FloatArray:
         """Return the rates of change of a state: phases (B, N) or, with inertia, phases and velocities (B, 2N)."""
-        phases = self.placed(time, state[:, : self.size])
-        force = self.force(time, phases)
+        acting = self.at(time)
+        force = self.force(acting, self.placed(acting, state[:, : self.size]))
         if self.inertia is None:
             rates = force / self.damping
         else:
@@ -178,35 +210,45 @@ class Motion:
             rates[:, block + self.held] = 0.0
         return rates
 
-    def placed(self, time: float, phases: FloatArray) -> FloatArray:
-        """Return phases with those that are clamped where they are at a time."""
+    def placed(self, acting: Acting, phases: FloatArray) -> FloatArray:
+        """Return phases with those that are clamped where they are."""
         if not self.drive.network.clamps_inputs:
             return phases
         placed = phases.copy()
-        placed[:, self.held] = self.system(time).held_phases
+        placed[:, self.held] = acting.system.held_phases
         return placed
 
     def velocities(self, time: float, state: FloatArray) -> FloatArray:
-        """Return the velocity of every oscillator, (B, N), without noise."""
+        """Return the velocity of every oscillator, (B, N), without noise; of one that is held, zero."""
         if self.inertia is not None:
             return state[:, self.size :]
         return self.rates(time, state)[:, : self.size]
 
-    @property
-    def fastest(self) -> float:
-        """The fastest rate of change that there can be: of relaxation, of oscillation, of turning."""
-        stiff, drive = self.first.stiffest.max(initial=0.0), np.abs(self.first.drive).max(initial=0.0)
-        if self.inertia is None:
-            return float((stiff + drive) / self.damping.min())
-        return float(np.sqrt(stiff / self.inertia.min()) + np.max(self.damping / self.inertia) + self._turns(drive))
+    def fastest(self, times: FloatArray) -> FloatArray:
+        """Return the fastest rate of change that there can be at these times, of every sample, (B,).
 
-    def _turns(self, drive: float) -> float:
-        """Return how fast an oscillator that nothing holds would turn."""
-        least = float(self.damping.min())
-        return drive / least if least > 0 else 0.0
+        Of relaxation, of oscillation, of turning.
+        """
+        moments = times.tolist() if self.drive.changes else times[:1].tolist()
+        return np.max([self._fastest(self.at(moment).system) for moment in moments], axis=0)
+
+    def _fastest(self, system: System) -> FloatArray:
+        stiff, drive = system.stiffest.max(axis=1), np.abs(system.drive).max(axis=1)
+        if self.inertia is None:
+            rate = (stiff + drive) / self.damping.min()
+        else:
+            # How fast an oscillator that nothing holds would turn, where damping limits it.
+            turns = drive / self.damping.min() if self.damping.min() > 0 else 0.0
+            rate = np.sqrt(stiff / self.inertia.min()) + np.max(self.damping / self.inertia) + turns
+        return np.broadcast_to(rate, self.rows.shape)
 
     @property
     def compiles(self) -> bool:
         """Whether compiled code knows the forces: sines alone, and nothing that changes in time."""
-        known = all(term.phasor or isinstance(term, MeanField) for term in self.first.terms)
-        return known and not self.drive.changes and self.first.pull is None
+        known = all(term.phasor or isinstance(term, MeanField) for term in self.first.system.terms)
+        return known and not self.drive.changes and self.first.system.pull is None
+
+
+def _numbers(own: Shape, shape: Shape) -> IntArray:
+    """Return which sample of a batch of one shape each sample of a larger one is, flat."""
+    return np.broadcast_to(np.arange(int(np.prod(own, dtype=np.int64))).reshape(own), shape).ravel()

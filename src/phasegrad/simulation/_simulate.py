@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phasegrad._validation import FloatArray, choice, finite_array, last_axis_array, positive_float, shaped_array
+from phasegrad._validation import (
+    FloatArray,
+    choice,
+    finite_array,
+    last_axis_array,
+    positive_float,
+    random_stream,
+    shaped_array,
+)
 from phasegrad.equilibria import Equilibrium, random_phases
 from phasegrad.networks import Network
 from phasegrad.simulation._motion import Drive, Inputs, Motion, Nudges
@@ -22,15 +31,17 @@ FRAMES = ("rotating", "laboratory")
 _MANY = 10_000
 # Share of the fastest time scale that a step with noise is.
 _NOISY_STEP = 0.02
+# Steps that follow from rates differ by whole powers of this, so that few lengths serve many samples.
+_NOTCH = 2 ** (1 / 8)
 # The longest step with which a method is stable, in units of the fastest rate.
 _STABLE = {"rk4": 2.78, "heun": 2.0}
 
 
 def simulate(
-    network: Network, times: ArrayLike, *, start: Any = None, inputs: Inputs = None, nudge: Nudges = None,
-    noise: ArrayLike = 0.0, inertia: ArrayLike | None = None, damping: ArrayLike = 1.0, method: str = "auto",
-    step: float | None = None, tolerance: float = 1e-9, frame: str = "rotating", seed: int | None = 0,
-    progress: Callable[[float], object] | None = None,
+    network: Network | Sequence[Network], times: ArrayLike, *, start: Any = None, inputs: Inputs = None,
+    nudge: Nudges = None, noise: ArrayLike = 0.0, inertia: ArrayLike | None = None, damping: ArrayLike = 1.0,
+    method: str = "auto", step: float | None = None, tolerance: float = 1e-9, frame: str = "rotating",
+    seed: int | None = 0, progress: Callable[[float], object] | None = None,
 ) -> Trajectory:  # fmt: skip
     r"""Follow the oscillators in time.
 
@@ -38,18 +49,25 @@ def simulate(
     oscillators move but clamped inputs (and the reference of a grounded network without reciprocity). It works for
     every network and term, also where there is no equilibrium: a `Trajectory` says which oscillators are locked.
 
+    Samples are what networks, starts and inputs broadcast to, and none depends on which others there are: not by a bit,
+    as long as ``method`` is named.
+
     Parameters
     ----------
-    network : Network
+    network : Network or sequence of Network
+        G networks with the same edges, roles and terms are one batch axis, (G,), which broadcasts with the leading axes
+        of starts, inputs and targets: phases (T, G, N), and with starts of shape (S, 1, N) phases (T, S, G, N). Each
+        has a rotating frame of its own.
     times : array_like, shape (T,)
         Increasing; the start is the state at the first one.
     start : array_like of shape (..., N), "zero", "random", Equilibrium or Trajectory, optional
         Where to begin: at phase zero (default), at given phases, at uniformly random ones, at an equilibrium, or where
-        a trajectory ended, velocities included. Leading axes are a batch of starts.
+        a trajectory ended, in whichever frame, velocities included. Leading axes are a batch of starts.
     inputs : array_like of shape (..., n_in), or function of time, optional
-        As in `find_equilibrium`; a function returns them at a time, always of one shape.
+        As in `find_equilibrium`; a function returns them at a time, of one shape at all times.
     nudge : Nudge, or function of time, optional
-        A pull on the outputs, counted from the reference where nothing else fixes the frame, and of a real strength.
+        A pull on the outputs, counted from the reference where nothing else fixes the frame, and of a real strength. A
+        function may return None where there is none.
     noise : float or array_like, shape (N,)
         D: white noise of strength ``sqrt(2 D)`` acts on every oscillator that moves; alone, an oscillator of damping 1
         diffuses by ``2 D t``.
@@ -62,16 +80,17 @@ def simulate(
         the forces are sines; "heun" is Heun's method, of order one path by path and two in the mean with noise, which
         needs it. "auto" takes "heun" with noise, "rk4" beyond 10,000 oscillators in all samples, else "adaptive".
     step : float, optional
-        The longest step of "rk4" and "heun". Left out, it follows from the fastest rate of change and, without noise,
-        from the tolerance.
+        The longest step of "rk4" and "heun". Left out, it follows from the fastest rate of change of a sample, at all
+        ``times`` where something changes, and, without noise, from the tolerance.
     tolerance : float
-        Of the adaptive steps, absolute and relative.
+        Of one adaptive step, in radians: a phase is not known better after many turns than after none.
     frame : {"rotating", "laboratory"}
         "rotating" turns uniformly with the sum of all frequencies over the sum of the damping, as they are at the first
         time, where no field and no clamped input fixes the frame: a locked network with reciprocal coupling comes to
         rest. "laboratory" does not turn. At the first time both agree.
     seed : int or None
-        Of a random start and of the noise. Every sample has its own stream.
+        Of a random start and of the noise. Every sample has its own stream: the k-th child of the seed for the k-th
+        sample in the order of the flat batch, so that the first samples of a batch are those of a smaller one.
     progress : callable, optional
         Called with every time that was reached.
 
@@ -92,25 +111,32 @@ def simulate(
     >>> run = pg.simulate(pg.ring(5, omega=[-0.2, 0.1, 0.0, 0.3, -0.2]), np.linspace(0, 60, 121))
     >>> run.phases.shape, bool(run.locked.all()), round(float(run.order_parameter()[-1]), 4)
     ((121, 5), True, 0.9943)
+    >>> rings = [pg.ring(5, omega=[-0.2, 0.1, 0.0, 0.3, -0.2], coupling=k) for k in (0.1, 1.0)]
+    >>> pg.simulate(rings, np.linspace(0, 60, 121)).locked.all(axis=-1)
+    array([False,  True])
     """
     owner = "simulate"
-    if not isinstance(network, Network):
-        raise TypeError(f"Expected a Network. Got {type(network).__name__}.")
+    networks = _checked_networks(network)
     moments = _checked_times(times)
     choice("frame", frame, FRAMES, owner)
-    size = network.size
+    random_stream(seed, owner)  # a wrong seed is refused also where nothing is random
+    size = networks[0].size
     strength = _not_negative("noise", shaped_array("noise", noise, (size,), owner))
     mass, drag = _checked_bodies(inertia, damping, size)
-    begun, speeds = _checked_start(start, network)
-    motion = Motion.of(Drive(network, inputs, nudge), float(moments[0]), begun.shape[:-1], drag, mass)
-    state = _first_state(motion, float(moments[0]), begun, speeds, start, seed)
-    steps = _steps(motion, strength, method, step, tolerance, seed, float(moments[-1]))
+    begun, speeds = _checked_start(start, size)
+    drive = Drive(networks, inputs, nudge, batched=not isinstance(network, Network))
+    motion = Motion.of(drive, float(moments[0]), begun.shape[:-1], drag, mass)
+    state = _first_state(motion, begun, speeds, start, seed)
+    steps = _steps(motion, strength, method, step, tolerance, seed, moments)
     phases, velocities = _followed(motion, steps, state, moments, progress)
+    turning = motion.turning
     if frame == "laboratory":
-        turned = motion.turning[None, :, None]
-        phases, velocities = phases + turned * (moments - moments[0])[:, None, None], velocities + turned
+        phases += (moments - moments[0])[:, None, None] * turning[:, None]
+        velocities += turning[:, None]
+        turning = np.zeros_like(turning)
     shape = (moments.size, *motion.shape, size)
-    return Trajectory(moments, phases.reshape(shape), velocities.reshape(shape), network, frame)
+    turning = turning.reshape(motion.shape)
+    return Trajectory(moments, phases.reshape(shape), velocities.reshape(shape), networks, frame, turning)
 
 
 def _followed(
@@ -121,7 +147,7 @@ def _followed(
     for k, moment in enumerate(moments.tolist()):
         if k:
             state = steps.between(state, float(moments[k - 1]), moment)
-        phases[k] = motion.placed(moment, state[:, : motion.size])
+        phases[k] = motion.placed(motion.at(moment), state[:, : motion.size])
         velocities[k] = motion.velocities(moment, state)
         if progress is not None:
             progress(moment)
@@ -129,8 +155,9 @@ def _followed(
 
 
 def _steps(
-    motion: Motion, noise: FloatArray, method: str, step: float | None, tolerance: float, seed: int | None, last: float
-) -> Steps:
+    motion: Motion, noise: FloatArray, method: str, step: float | None, tolerance: float, seed: int | None,
+    moments: FloatArray,
+) -> Steps:  # fmt: skip
     """Return what integrates: the method of a word, or the one that suits."""
     owner, noisy = "simulate", bool(np.any(noise))
     choice("method", method, METHODS, owner)
@@ -143,38 +170,69 @@ def _steps(
     if method == "adaptive":
         if step is not None:
             raise ValueError("The 'step' parameter of simulate is for 'rk4' and 'heun'. Adaptive steps need none.")
-        return Adaptive(motion, tolerance, last)
-    fastest = max(motion.fastest, 1e-300)
+        return Adaptive(motion, tolerance, float(moments[-1]))
     if step is None:
         # The error of a Runge-Kutta step h at rate s is (h s)^5 / 120.
         share = _NOISY_STEP if noisy else min(1.0, (120 * tolerance) ** 0.25 if method == "rk4" else tolerance**0.5)
-        length = share / fastest
+        lengths = share / np.array([_notched(rate) for rate in motion.fastest(moments).tolist()])
     else:
-        length = positive_float("step", step, owner)
-        relaxes = fastest if motion.inertia is not None else float(np.max(motion.first.stiffest / motion.damping))
-        if length * relaxes > _STABLE[method]:
-            warnings.warn(
-                f"Steps of {length:g} are longer than {method!r} can be trusted with here. Give a 'step' of "
-                f"{_STABLE[method] / relaxes:.2g} at most.",
-                stacklevel=3,
-            )
-    return FixedSteps.of(motion, length, method, noise if noisy else None, seed)
+        lengths = np.full(motion.rows.size, positive_float("step", step, owner))
+        _check_stable(motion, float(step), method, moments)
+    return FixedSteps.of(motion, lengths, method, noise if noisy else None, seed)
+
+
+def _notched(rate: float) -> float:
+    """Return the next power of `_NOTCH` that is not below a rate."""
+    return _NOTCH ** math.ceil(math.log(max(rate, 1e-300), _NOTCH) - 1e-9)
+
+
+def _check_stable(motion: Motion, step: float, method: str, moments: FloatArray) -> None:
+    """Warn of steps that are longer than a method can be trusted with."""
+    if motion.inertia is not None:
+        relaxes = motion.fastest(moments).max(initial=0.0)
+    else:
+        relaxes = np.max(motion.first.system.stiffest / motion.damping, initial=0.0)
+    if step * relaxes > _STABLE[method]:
+        warnings.warn(
+            f"Steps of {step:g} are longer than {method!r} can be trusted with here. Give a 'step' of "
+            f"{_STABLE[method] / relaxes:.2g} at most.",
+            stacklevel=4,
+        )
 
 
 def _first_state(
-    motion: Motion, time: float, begun: FloatArray, speeds: FloatArray | None, start: Any, seed: int | None
+    motion: Motion, begun: FloatArray, speeds: FloatArray | None, start: Any, seed: int | None
 ) -> FloatArray:
-    """Return the flat states (B, N) or, with inertia, (B, 2N) to begin with."""
+    """Return the flat states (B, N) or, with inertia, (B, 2N) to begin with; speeds are those at rest."""
     size, batch = motion.size, motion.rows.size
     random = isinstance(start, str) and start == "random"
-    phases = motion.placed(time, random_phases(batch, size, seed) if random else _flat(begun, motion))
+    phases = motion.placed(motion.first, random_phases(batch, size, seed) if random else _flat(begun, motion))
     if motion.inertia is None:
         return phases
-    return np.concatenate([phases, np.zeros_like(phases) if speeds is None else _flat(speeds, motion)], axis=1)
+    own = np.zeros_like(phases)
+    if speeds is not None:
+        own = _flat(speeds, motion) - motion.turning[:, None]
+        own[:, motion.held] = 0.0
+    return np.concatenate([phases, own], axis=1)
 
 
 def _flat(values: FloatArray, motion: Motion) -> FloatArray:
     return np.broadcast_to(values, (*motion.shape, motion.size)).reshape(-1, motion.size).copy()
+
+
+def _checked_networks(given: Any) -> tuple[Network, ...]:
+    networks = (given,) if isinstance(given, Network) else tuple(given) if isinstance(given, Iterable) else ()
+    wrong = [each for each in networks if not isinstance(each, Network)]
+    if not networks or wrong:
+        what = f"{wrong[0]!r:.80} among them" if wrong else f"{given!r:.80}"
+        raise TypeError(f"simulate takes a Network or a list of them, at least one. Got {what}.")
+    for k, each in enumerate(networks):
+        if not each.alike(networks[0]):
+            raise ValueError(
+                f"Network {k} has another topology than network 0 (edges, roles, terms or scale of the inputs). "
+                "Simulate networks of different topology in separate calls."
+            )
+    return networks
 
 
 def _checked_times(times: ArrayLike) -> FloatArray:
@@ -190,21 +248,19 @@ def _checked_times(times: ArrayLike) -> FloatArray:
     return moments
 
 
-def _checked_start(start: Any, network: Network) -> tuple[FloatArray, FloatArray | None]:
-    """Return phases (..., N) to begin with, and velocities where a trajectory has them."""
+def _checked_start(start: Any, size: int) -> tuple[FloatArray, FloatArray | None]:
+    """Return phases (..., N) to begin with, and velocities at rest where a trajectory has them."""
+    owner, meaning = "simulate", "one phase per oscillator"
     if start is None or isinstance(start, str):
-        choice("start", start or "zero", ("zero", "random"), "simulate")
-        return np.zeros(network.size), None
+        choice("start", "zero" if start is None else start, ("zero", "random"), owner)
+        return np.zeros(size), None
     if isinstance(start, Trajectory):
-        turned = start.frame == "laboratory" and network.pinned
-        if turned:
-            raise ValueError("A trajectory to go on from must be in the rotating frame. Simulate it in that one first.")
-        begun, speeds = start.phases[-1], start.velocities[-1]
-        return last_axis_array("start", begun, network.size, "one phase per oscillator", "simulate"), speeds
+        speeds = start.velocities[-1] + start.turning[..., None]
+        return last_axis_array("start", start.phases[-1], size, meaning, owner), speeds
     begun = start.phases if isinstance(start, Equilibrium) else start
     if np.iscomplexobj(begun):
         raise ValueError("The 'start' parameter of simulate must be a real state, not one under a complex nudge.")
-    return last_axis_array("start", begun, network.size, "one phase per oscillator", "simulate"), None
+    return last_axis_array("start", begun, size, meaning, owner), None
 
 
 def _checked_bodies(inertia: ArrayLike | None, damping: ArrayLike, size: int) -> tuple[FloatArray | None, FloatArray]:
@@ -220,8 +276,8 @@ def _checked_bodies(inertia: ArrayLike | None, damping: ArrayLike, size: int) ->
     if np.any(mass == 0):
         some = f"Oscillator {int(np.argmin(mass))} has none"
         raise ValueError(
-            f"The 'inertia' parameter of simulate must be positive for every oscillator. {some}: leave 'inertia' out, "
-            "or give it a small one."
+            f"The 'inertia' parameter of simulate must be positive for every oscillator. {some}: give it a small one, "
+            "or leave the parameter out."
         )
     return mass, drag
 

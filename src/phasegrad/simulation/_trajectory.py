@@ -35,7 +35,7 @@ _SLIP = 0.5
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trajectory:
-    """The phases of a network in time.
+    """The phases of a network, or of several with one graph, in time.
 
     Attributes
     ----------
@@ -43,9 +43,13 @@ class Trajectory:
     phases : ndarray, shape (T, ..., N)
         Continuous: full turns are not removed.
     velocities : ndarray, shape (T, ..., N)
-        The instantaneous frequency of every oscillator in the frame; with noise, what the forces alone make of it.
-    network : Network
+        The instantaneous frequency of every oscillator in the frame; with noise, what the forces alone make of it. Zero
+        for clamped inputs.
+    networks : tuple of Network
+        The network, or those of a batch: phases are then (T, ..., G, N).
     frame : {"rotating", "laboratory"}
+    turning : ndarray, shape (...)
+        How fast the frame turns: frequencies at rest are larger by that.
 
     See Also
     --------
@@ -63,12 +67,18 @@ class Trajectory:
     times: FloatArray
     phases: FloatArray
     velocities: FloatArray
-    network: Network
+    networks: tuple[Network, ...]
     frame: str
+    turning: FloatArray
 
     def __post_init__(self) -> None:
-        for name in ("times", "phases", "velocities"):
+        for name in ("times", "phases", "velocities", "turning"):
             object.__setattr__(self, name, frozen_array(getattr(self, name)))
+
+    @property
+    def network(self) -> Network:
+        """The network, or the first of a batch, which has the graph, the roles and the terms of all."""
+        return self.networks[0]
 
     def order_parameter(self, group: Sequence[int] | None = None) -> FloatArray:
         """Return ``|mean of exp(i theta)|``, shape (T, ...), over all oscillators or a group of them."""
@@ -79,8 +89,10 @@ class Trajectory:
 
         NaN for one without neighbours. In a mean field all are neighbours of all.
         """
-        if any(term.joins_all(self.network.parameters) for term in self.network.terms):
-            return np.broadcast_to(self.order_parameter()[..., None], self.phases.shape)
+        joined = np.array([any(term.joins_all(each.parameters) for term in each.terms) for each in self.networks])
+        everywhere = np.broadcast_to(self.order_parameter()[..., None], self.phases.shape)
+        if joined.all():
+            return everywhere
         size, ends = self.network.size, self.network.edges.T
         ones = np.ones(2 * self.network.n_edges)
         both = np.concatenate(ends), np.concatenate(ends[::-1])
@@ -88,7 +100,8 @@ class Trajectory:
         degree = np.asarray(matrix.sum(axis=1)).ravel()
         sums = (matrix @ np.exp(1j * self.phases.reshape(-1, size)).T).T.reshape(self.phases.shape)
         with np.errstate(invalid="ignore"):
-            return np.asarray(np.where(degree > 0, np.abs(sums) / degree, np.nan))
+            among = np.where(degree > 0, np.abs(sums) / degree, np.nan)
+        return np.asarray(np.where(joined[:, None], everywhere, among))
 
     def frequencies(self, last: float = LAST) -> FloatArray:
         """Return the mean frequency of every oscillator over the last share of the time, shape (..., N)."""
@@ -145,43 +158,32 @@ class Trajectory:
         return np.asarray(np.rint(turns), dtype=np.int64)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the run as plain data: order parameters, frequencies and who is locked, and every phase."""
-        return {
+        """Return the run as plain data: order parameters, frequencies and who is locked, and every phase.
+
+        Frequencies, and who is locked, are left out where there is a single time; the frequency of those that are
+        locked is None where none is.
+        """
+        data = {
             "frame": self.frame,
+            "turning": self.turning.tolist(),
             "times": self.times.tolist(),
             "order_parameter": self.order_parameter().tolist(),
-            "frequencies": self.frequencies().tolist(),
-            "locked": self.locked.tolist(),
-            "locked_frequency": self.locked_frequency.tolist(),
-            "phases": self.phases.tolist(),
         }
+        if self.times.size > 1:
+            data["frequencies"] = self.frequencies().tolist()
+            data["locked"] = self.locked.tolist()
+            common = self.locked_frequency.astype(object)
+            common[np.isnan(self.locked_frequency)] = None
+            data["locked_frequency"] = common.tolist()
+        return {**data, "phases": self.phases.tolist()}
 
-    def plot(self, ax: Axes | None = None, *, kind: str = "phases") -> Axes:
-        """Draw the run and return the axes: new ones by pyplot where none are given.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-        kind : {"phases", "order", "frequencies"}
-            Phases of all oscillators of the first sample, order parameters of all samples, or instantaneous frequencies
-            of the first sample, against time.
-        """
-        from phasegrad.simulation._drawing import plot_trajectory
-
-        return plot_trajectory(self, ax, kind)
-
-    def __repr__(self) -> str:
-        samples = int(np.prod(self.phases.shape[1:-1], dtype=np.int64))
-        many = f"{samples} samples of " if self.phases.ndim > 2 else ""
-        span = f"{counted(self.times.size, 'time')} from {self.times[0]:g} to {self.times[-1]:g}"
-        return (
-            f"Trajectory({many}{counted(self.network.size, 'oscillator')}, {span}, {self.frame} frame; {self._ends()})"
-        )
-
-    def _ends(self) -> str:
-        """Return in words how it ends."""
+    @property
+    def ending(self) -> str:
+        """How it ends, in words: who is locked, and the order parameter."""
+        if not self.phases.size:
+            return "empty"
         order = np.mean(self.order_parameter()[-1])
-        if self.times.size < 2 or not self.phases.size:
+        if self.times.size < 2:
             return f"order parameter {order:.3f}"
         number = np.sum(self.locked, axis=-1)
         size = self.network.size
@@ -193,6 +195,31 @@ class Trajectory:
             return f"{told}{where}, order parameter {order:.3f} at the end"
         whole = int(np.sum(number == size))
         return f"{whole} of {number.size} locked as a whole, mean order parameter {order:.3f} at the end"
+
+    def plot(self, ax: Axes | None = None, *, kind: str = "phases") -> Axes:
+        """Draw the run and return the axes: new ones by pyplot where none are given.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        kind : {"phases", "order", "frequencies"}
+            Phases of all oscillators of the first sample, order parameters of all samples, or instantaneous frequencies
+            of the first sample, against time. Phases are moved by full turns so that those of locked oscillators end
+            beside each other.
+        """
+        from phasegrad.simulation._drawing import plot_trajectory
+
+        return plot_trajectory(self, ax, kind)
+
+    def __repr__(self) -> str:
+        samples = int(np.prod(self.phases.shape[1:-1], dtype=np.int64))
+        many = f"{counted(samples, 'sample')} of " if self.phases.ndim > 2 else ""
+        if len(self.networks) > 1:
+            many += f"{len(self.networks)} networks of "
+        span = f"{counted(self.times.size, 'time')} from {self.times[0]:g} to {self.times[-1]:g}"
+        return (
+            f"Trajectory({many}{counted(self.network.size, 'oscillator')}, {span}, {self.frame} frame; {self.ending})"
+        )
 
     def _since(self, last: float) -> int:
         """Return the number of the time at which the last share of the run begins."""

@@ -463,8 +463,7 @@ def _checked_networks(given: Any) -> list[Network]:
         raise TypeError(f"train takes a Network or a list of them, at least one. Got {given!r:.80}.")
     first = networks[0]
     for k, each in enumerate(networks):
-        alike = each.graph.alike(first.graph) and each.terms == first.terms and each.signed == first.signed
-        if not alike or (each.input_scale, each.input_phase) != (first.input_scale, first.input_phase):
+        if not each.alike(first):
             raise ValueError(
                 f"Network {k} has another topology than network 0 (edges, roles, terms or scale of the inputs). Train "
                 "networks of different topology in separate calls."
