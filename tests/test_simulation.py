@@ -11,8 +11,9 @@ from test_terms import Tilt
 
 import phasegrad as pg
 from phasegrad.kernels import motion as loops
+from phasegrad.simulation._compiled import CompiledAdaptive, CompiledSteps, adaptive_steps, fixed_steps
 from phasegrad.simulation._motion import Drive, Motion
-from phasegrad.simulation._steps import CompiledSteps, FixedSteps
+from phasegrad.simulation._steps import Adaptive, FixedSteps
 
 TIMES = np.linspace(0.0, 100.0, 51)
 INPUTS = [0.5, -0.5]
@@ -39,7 +40,10 @@ def by_scipy(network, begun):
 class TestSteps:
     def test_adaptive_steps_lead_where_scipy_does(self, network, begun, by_scipy):
         run = pg.simulate(network, TIMES, start=begun, inputs=INPUTS, tolerance=1e-10)
-        assert np.max(np.abs(run.phases - by_scipy)) < 1e-8
+        assert np.max(np.abs(run.phases - by_scipy)) < 1e-9
+        # The same by SciPy, as the inputs might change; between its steps it interpolates.
+        other = pg.simulate(network, TIMES, start=begun, inputs=lambda _time: INPUTS, tolerance=1e-10)
+        assert np.max(np.abs(other.phases - by_scipy)) < 1e-8
 
     def test_steps_of_one_length_keep_the_tolerance_that_they_follow_from(self, network, begun, by_scipy):
         run = pg.simulate(network, TIMES, start=begun, inputs=INPUTS, method="rk4")
@@ -80,7 +84,8 @@ class TestSteps:
 
     def test_what_is_compiled_returns_often_enough_to_be_interrupted(self, network, begun, monkeypatch):
         whole = [pg.simulate(network, [0.0, 1.0], start=begun, noise=d, step=0.01) for d in (0.0, 0.1)]
-        monkeypatch.setattr("phasegrad.simulation._steps._LOOKED", 3 * (9 + 48))
+        adaptive = pg.simulate(network, [0.0, 1.0, 30.0], start=begun)
+        monkeypatch.setattr("phasegrad.simulation._compiled._LOOKED", 3 * (9 + 48))
         taken, kernel = [], loops.runge_kutta
 
         def counted(state, steps, *rest):
@@ -90,6 +95,7 @@ class TestSteps:
         monkeypatch.setattr(loops, "runge_kutta", counted)
         parts = [pg.simulate(network, [0.0, 1.0], start=begun, noise=d, step=0.01) for d in (0.0, 0.1)]
         assert taken == [3] * 33 + [1]
+        assert np.array_equal(pg.simulate(network, [0.0, 1.0, 30.0], start=begun).phases, adaptive.phases)
         assert all(np.array_equal(one.phases, other.phases) for one, other in zip(whole, parts, strict=True))
 
     def test_steps_are_short_enough_for_what_comes_later(self):
@@ -102,12 +108,12 @@ class TestSteps:
     def test_sines_are_compiled_and_nothing_else(self, network):
         def kind(given):
             motion = Motion.of(Drive((given,)), 0.0, (), np.ones(given.size), None)
-            ((_, steps),) = FixedSteps.of(motion, np.array([0.1]), "rk4", None, 0).groups
-            return type(steps)
+            ((_, steps),) = fixed_steps(motion, np.array([0.1]), "rk4", None, 0).groups
+            return type(steps), type(adaptive_steps(motion, 1e-9, np.array([0.0, 1.0])))
 
-        assert kind(network) is CompiledSteps
-        assert kind(pg.mean_field(5)) is CompiledSteps
-        assert kind(pg.ring(5, interaction=pg.OddSeries((1.0, 0.2)))) is FixedSteps
+        assert kind(network) == (CompiledSteps, CompiledAdaptive)
+        assert kind(pg.mean_field(5)) == (CompiledSteps, CompiledAdaptive)
+        assert kind(pg.ring(5, interaction=pg.OddSeries((1.0, 0.2)))) == (FixedSteps, Adaptive)
 
     def test_compiled_sines_are_exact_wherever_a_phase_is(self):
         far = np.concatenate([np.linspace(-20, 20, 4001), np.random.default_rng(0).uniform(-1e5, 1e5, 4000)])

@@ -44,7 +44,7 @@ def _sines(phases, cos, sin):
 
 
 @compiled
-def _rates(state, rates, cos, sin, forces, rows, bodies):
+def rates(state, slopes, cos, sin, forces, rows, bodies):
     """Set the rates of change of a state."""
     drive, along, across, mean = forces
     indptr, indices, weight = rows
@@ -63,10 +63,10 @@ def _rates(state, rates, cos, sin, forces, rows, bodies):
             y += weight[entry] * sin[indices[entry]]
         force = drive[i] + y * cos[i] - x * sin[i]
         if inertia.size == 0:
-            rates[i] = moving[i] * force / damping[i]
+            slopes[i] = moving[i] * force / damping[i]
         else:
-            rates[i] = moving[i] * state[size + i]
-            rates[size + i] = moving[i] * (force - damping[i] * state[size + i]) / inertia[i]
+            slopes[i] = moving[i] * state[size + i]
+            slopes[size + i] = moving[i] * (force - damping[i] * state[size + i]) / inertia[i]
 
 
 @entrance
@@ -74,16 +74,16 @@ def runge_kutta(state, steps, step, forces, rows, bodies, work):
     """Take classical Runge-Kutta steps in place; return how many, fewer where the next would not be finite."""
     first, second, third, fourth, there, cos, sin = work
     for taken in range(steps):
-        _rates(state, first, cos, sin, forces, rows, bodies)
+        rates(state, first, cos, sin, forces, rows, bodies)
         for i in range(state.size):
             there[i] = state[i] + step / 2 * first[i]
-        _rates(there, second, cos, sin, forces, rows, bodies)
+        rates(there, second, cos, sin, forces, rows, bodies)
         for i in range(state.size):
             there[i] = state[i] + step / 2 * second[i]
-        _rates(there, third, cos, sin, forces, rows, bodies)
+        rates(there, third, cos, sin, forces, rows, bodies)
         for i in range(state.size):
             there[i] = state[i] + step * third[i]
-        _rates(there, fourth, cos, sin, forces, rows, bodies)
+        rates(there, fourth, cos, sin, forces, rows, bodies)
         total = 0.0
         for i in range(state.size):
             there[i] = state[i] + step / 6 * (first[i] + 2 * (second[i] + third[i]) + fourth[i])
@@ -99,10 +99,10 @@ def heun(state, kicks, step, forces, rows, bodies, work):
     """Take Heun's steps with kicks (steps, len(state)) added in place; return as `runge_kutta` does."""
     first, second, _, _, there, cos, sin = work
     for taken in range(kicks.shape[0]):
-        _rates(state, first, cos, sin, forces, rows, bodies)
+        rates(state, first, cos, sin, forces, rows, bodies)
         for i in range(state.size):
             there[i] = state[i] + step * first[i] + kicks[taken, i]
-        _rates(there, second, cos, sin, forces, rows, bodies)
+        rates(there, second, cos, sin, forces, rows, bodies)
         total = 0.0
         for i in range(state.size):
             there[i] = state[i] + step / 2 * (first[i] + second[i]) + kicks[taken, i]

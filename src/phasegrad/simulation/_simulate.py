@@ -21,13 +21,14 @@ from phasegrad._validation import (
 )
 from phasegrad.equilibria import Equilibrium, random_phases
 from phasegrad.networks import Network
+from phasegrad.simulation._compiled import adaptive_steps, compiles, fixed_steps
 from phasegrad.simulation._motion import Drive, Inputs, Motion, Nudges
-from phasegrad.simulation._steps import Adaptive, FixedSteps, Steps
+from phasegrad.simulation._steps import Steps
 from phasegrad.simulation._trajectory import Trajectory
 
 METHODS = ("auto", "adaptive", "rk4", "heun")
 FRAMES = ("rotating", "laboratory")
-#: Oscillators in all samples beyond which "auto" takes steps of one length.
+#: Oscillators in all samples beyond which "auto" takes steps of one length, if no steps are compiled.
 _MANY = 10_000
 # Share of the fastest time scale that a step with noise is.
 _NOISY_STEP = 0.02
@@ -76,9 +77,10 @@ def simulate(
     damping : float or array_like, shape (N,)
         d, positive; with inertia it may be zero.
     method : {"auto", "adaptive", "rk4", "heun"}
-        "adaptive" is SciPy's DOP853, every sample for itself; "rk4" are Runge-Kutta steps of one length, compiled where
-        the forces are sines; "heun" is Heun's method, of order one path by path and two in the mean with noise, which
-        needs it. "auto" takes "heun" with noise, "rk4" beyond 10,000 oscillators in all samples, else "adaptive".
+        "adaptive" is the method of SciPy's DOP853, every sample for itself; "rk4" are Runge-Kutta steps of one length;
+        "heun" is Heun's method, of order one path by path and two in the mean with noise, which needs it. All are
+        compiled where the forces are sines and constant in time. "auto" takes "heun" with noise, "rk4" where a step is
+        given, or what is not compiled has more than 10,000 oscillators in all samples, else "adaptive".
     step : float, optional
         The longest step of "rk4" and "heun". Left out, it follows from the fastest rate of change of a sample, at all
         ``times`` where something changes, and, without noise, from the tolerance.
@@ -163,14 +165,14 @@ def _steps(
     choice("method", method, METHODS, owner)
     tolerance = positive_float("tolerance", tolerance, owner)
     if method == "auto":
-        many = motion.rows.size * motion.size > _MANY or step is not None
-        method = "heun" if noisy else "rk4" if many else "adaptive"
+        many = motion.rows.size * motion.size > _MANY and not compiles(motion)
+        method = "heun" if noisy else "rk4" if many or step is not None else "adaptive"
     if noisy and method != "heun":
         raise ValueError(f"Noise needs method='heun': {method!r} steps assume smooth forces. Or leave the noise out.")
     if method == "adaptive":
         if step is not None:
             raise ValueError("The 'step' parameter of simulate is for 'rk4' and 'heun'. Adaptive steps need none.")
-        return Adaptive(motion, tolerance, float(moments[-1]))
+        return adaptive_steps(motion, tolerance, moments)
     if step is None:
         # The error of a Runge-Kutta step h at rate s is (h s)^5 / 120.
         share = _NOISY_STEP if noisy else min(1.0, (120 * tolerance) ** 0.25 if method == "rk4" else tolerance**0.5)
@@ -178,7 +180,7 @@ def _steps(
     else:
         lengths = np.full(motion.rows.size, positive_float("step", step, owner))
         _check_stable(motion, float(step), method, moments)
-    return FixedSteps.of(motion, lengths, method, noise if noisy else None, seed)
+    return fixed_steps(motion, lengths, method, noise if noisy else None, seed)
 
 
 def _notched(rate: float) -> float:

@@ -12,24 +12,20 @@ compiled where the forces are sines. What becomes of a sample does not depend, b
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from scipy.integrate import DOP853
-from scipy.sparse import csr_array
 
-from phasegrad._validation import FloatArray, IntArray, random_stream
-from phasegrad.graphs import lazy_property
-from phasegrad.kernels import COMPILES
+from phasegrad._validation import FloatArray
 from phasegrad.simulation._motion import Motion
 
-# Numbers of noise drawn at a time, and oscillators and edges looked at in one call of compiled code, which nothing can
-# interrupt.
-_DRAWN, _LOOKED = 2**20, 2**24
-# The least relative tolerance that adaptive steps can keep.
-_ROUNDING = 3e-14
+#: Numbers of noise drawn at a time.
+DRAWN = 2**20
+#: The least relative tolerance that adaptive steps can keep.
+ROUNDING = 3e-14
 
 
 class Steps(Protocol):
@@ -62,23 +58,19 @@ class Adaptive:
                 return part.rates(time, flat[None])[0]
 
             # A phase is cyclic: an error is as large at a thousand turns as at none, but for rounding.
-            options: dict[str, Any] = {"rtol": _ROUNDING, "atol": self.tolerance}
+            options: dict[str, Any] = {"rtol": ROUNDING, "atol": self.tolerance}
             first = rates(start, state)
             if not np.all(np.isfinite(first)):
-                raise _not_finite(part, 0, start, first, "Its force is not finite there.")
+                raise not_finite(part, 0, start, first, "Its force is not finite there.")
             solver = self.solvers[row] = DOP853(rates, start, state, self.last, **options)
         while solver.t < end:
             before = solver.t
             with np.errstate(all="ignore"):
-                message = solver.step()
+                solver.step()
             if not np.all(np.isfinite(solver.y)):
-                raise _not_finite(part, 0, before, solver.f, "The adaptive steps cannot go on from there.")
+                raise not_finite(part, 0, before, solver.f, "The adaptive steps cannot go on from there.")
             if solver.status == "failed":
-                fastest = int(np.argmax(np.abs(solver.f))) % part.size
-                raise ValueError(
-                    f"The adaptive steps broke down at time {before:g}, where oscillator {fastest} in sample "
-                    f"{part.name(0)} changes fastest: {message} Look at the forces there."
-                )
+                raise too_short(part, 0, before, solver.f)
         return np.asarray(solver.dense_output()(end) if solver.t > end else solver.y)
 
 
@@ -92,25 +84,10 @@ class FixedSteps:
     noise: FloatArray | None = None
     streams: tuple[np.random.Generator, ...] = ()
 
-    @classmethod
-    def of(cls, motion: Motion, steps: FloatArray, method: str, noise: FloatArray | None, seed: int | None) -> Groups:
-        """Return steps whose lengths (B,) are those of every sample: compiled where the forces are sines.
-
-        Noise has one stream per sample: the k-th child of the seed for the k-th sample of the flat batch.
-        """
-        streams = random_stream(seed, "simulate").spawn(0 if noise is None else motion.rows.size)
-        kind = CompiledSteps if COMPILES and motion.compiles else cls
-        groups = []
-        for length in np.unique(steps):
-            rows = np.flatnonzero(steps == length)
-            own = tuple(streams[row] for row in rows) if streams else ()
-            groups.append((rows, kind(motion.take(rows), float(length), method, noise, own)))
-        return Groups(groups)
-
     def between(self, state: FloatArray, start: float, end: float) -> FloatArray:
         """Return the states at ``end``."""
         rows = range(len(state))
-        for first, length, number in self._strides(start, end, _DRAWN // state.size):
+        for first, length, number in self._strides(start, end, DRAWN // state.size):
             kicks = [self._kicks(row, number, length, state.shape[1]) for row in rows]
             state = self._several(state, first, length, number, None if self.noise is None else np.stack(kicks, axis=1))
         return state
@@ -163,90 +140,19 @@ class FixedSteps:
         with np.errstate(all="ignore"):
             rates = self.motion.take(np.array([row])).rates(time, before)[0]
         advice = f"Steps of {length:g} may be too long: give a smaller 'step', or method='adaptive' without noise."
-        return _not_finite(self.motion, row, time + length, rates, advice)
+        return not_finite(self.motion, row, time + length, rates, advice)
 
 
-@dataclass(frozen=True, eq=False)
-class CompiledSteps(FixedSteps):
-    """The same, compiled, a sample at a time."""
-
-    def between(self, state: FloatArray, start: float, end: float) -> FloatArray:
-        """Return the states at ``end``."""
-        from phasegrad.kernels import motion as loops
-
-        motion, width = self.motion, state.shape[1]
-        after, work = state.copy(), tuple(np.empty(width) for _ in range(5))
-        work += tuple(np.empty(motion.size) for _ in range(2))
-        moving = np.ones(motion.size)
-        moving[motion.held] = 0.0
-        bodies = moving, motion.damping, np.zeros(0) if motion.inertia is None else motion.inertia
-        most = _LOOKED // (width + self._places[1].size)
-        if self.method == "heun":
-            most = min(most, _DRAWN // width)
-        for row, one in enumerate(after):
-            acting = *self._acting(row), bodies, work
-            for first, length, number in self._strides(start, end, most):
-                if self.method == "rk4":
-                    taken = loops.runge_kutta(one, number, length, *acting)
-                else:
-                    taken = loops.heun(one, self._kicks(row, number, length, width), length, *acting)
-                if taken < number:
-                    raise self._broken(row, one[None], first + taken * length, length)
-        return after
-
-    def _acting(self, row: int) -> tuple[Any, Any]:
-        """Return what the compiled code is given of one sample: its forces, and its couplings in compressed rows."""
-        drive, along, across, mean, weight = (each[min(row, len(each) - 1)] for each in self._forces)
-        return (drive, along, across, float(mean)), (*self._places[:2], weight)
-
-    @lazy_property
-    def _forces(self) -> tuple[FloatArray, ...]:
-        """Of every sample, or of all: drive (b, N), both parts of the fields, the mean field's strength over N (b,).
-
-        And the couplings in compressed rows, (b, 2E).
-        """
-        motion, system = self.motion, self.motion.first.system
-        shift, values = motion.shift(motion.first), system.values
-        drive = np.ascontiguousarray(system.drive if shift is None else system.drive + shift)
-        along, across = np.zeros((2, 1, motion.size))
-        strength = np.zeros((1, motion.drive.network.n_edges))
-        for term in system.terms:
-            field, edges = term.phasor_field(values), term.phasor_edges(values)
-            if field is not None:
-                along, across = along + field[0], across + field[1]
-            if edges is not None:
-                strength = strength + edges
-        mean = values.get("global_coupling", np.zeros((1, 1)))[:, 0] / motion.size
-        return drive, along, across, mean, np.take(strength, self._places[2], axis=1)
-
-    @lazy_property
-    def _places(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Both directions of all edges in compressed rows: where rows begin, neighbours, and the number of the edge.
-
-        What is clamped acts like any other, at its phase.
-        """
-        graph = self.motion.drive.network.graph
-        numbers = np.arange(graph.n_edges, dtype=np.int64)
-        ends = np.concatenate([graph.first, graph.second]), np.concatenate([graph.second, graph.first])
-        matrix = csr_array((np.concatenate([numbers, numbers]), ends), shape=(graph.size, graph.size))
-        return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data
+def too_short(motion: Motion, row: int, time: float, rates: FloatArray) -> ValueError:
+    """Return the error of adaptive steps that became too short to go on, by the rates of change where they did."""
+    fastest = int(np.argmax(np.abs(rates))) % motion.size
+    return ValueError(
+        f"The adaptive steps broke down at time {time:g}, where oscillator {fastest} in sample {motion.name(row)} "
+        "changes fastest: a step would be shorter than times can tell apart. Look at the forces there."
+    )
 
 
-@dataclass(frozen=True, eq=False)
-class Groups:
-    """Samples, by their numbers, with the steps of each group."""
-
-    groups: Sequence[tuple[IntArray, FixedSteps]]
-
-    def between(self, state: FloatArray, start: float, end: float) -> FloatArray:
-        """Return the states at ``end``."""
-        after = np.empty_like(state)
-        for rows, steps in self.groups:
-            after[rows] = steps.between(state[rows], start, end)
-        return after
-
-
-def _not_finite(motion: Motion, row: int, time: float, rates: FloatArray, advice: str) -> ValueError:
+def not_finite(motion: Motion, row: int, time: float, rates: FloatArray, advice: str) -> ValueError:
     """Return an error that says when and which oscillator: the one that changed fastest, which neighbours follow."""
     fastest = int(np.argmax(np.nan_to_num(np.abs(rates), nan=np.inf))) % motion.size
     return ValueError(
