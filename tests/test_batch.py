@@ -36,12 +36,44 @@ def signed_layers(seed: int = 0, *, omega: float = 0.0) -> pg.Network:
     )
 
 
+class Steep(pg.Interaction):
+    """A second harmonic that is not told to be one."""
+
+    def value(self, phi):
+        return np.sin(2 * phi)
+
+    def derivative(self, phi):
+        return 2 * np.cos(2 * phi)
+
+    def potential(self, phi):
+        return -np.cos(2 * phi) / 2
+
+
+class Own(pg.NodeField):
+    """A field of one's own, that compiled code cannot know."""
+
+    every = (pg.Parameter("own_strength"), pg.Parameter("own_phase", default=0.0))
+    interaction = Steep()
+
+
+def pumped(network: pg.Network, seed: int, most: float, own: bool = False) -> pg.Network:
+    """The same with second-harmonic injection of either sign and any phase, of one's own or the library's."""
+    rng = np.random.default_rng(seed + 1000)
+    strength, phase = rng.uniform(-most, most, network.size), rng.uniform(-3, 3, network.size)
+    if own:
+        return network.replace(terms=[Own()], own_strength=strength, own_phase=phase)
+    return network.replace(second_strength=strength, second_phase=phase)
+
+
 CASES = {
     "paper": (pg.layered(3, 8, 2, seed=1), 3),
     "signed layers": (signed_layers(), 4),
     "signed layers that turn": (signed_layers(1, omega=0.05), 4),
     "dense": (make_network(20, 3, kind="driven").replace(interaction=pg.Sine()), 1),
     "field": (make_network(15, 2, kind="field").replace(interaction=pg.Sine()), 0),
+    "pumped layers": (pumped(signed_layers(2), 2, 0.4), 4),
+    "own layers": (pumped(signed_layers(2), 2, 0.4, own=True), 4),
+    "pumped dense": (make_network(20, 3, kind="driven").replace(interaction=pg.Sine(), second_strength=0.3), 1),
     "odd series": (make_network(9, 4, kind="driven").replace(interaction=pg.OddSeries((1.0, 0.2))), 1),
     "non-reciprocal": (make_network(9, 4, kind="non-reciprocal"), 0),
 }
@@ -62,7 +94,9 @@ def in_order(matrices, dense):
     return matrices[:, place[:, None], place[None, :]]
 
 
-@pytest.mark.parametrize("name", ["paper", "signed layers", "dense", "field"])
+@pytest.mark.parametrize(
+    "name", ["paper", "signed layers", "dense", "field", "pumped layers", "own layers", "pumped dense"]
+)
 @pytest.mark.parametrize("nudged", [False, True])
 def test_matrix_products_give_the_forces_energies_and_laplacians_of_the_edges(name, nudged):
     network, width = CASES[name]
@@ -84,9 +118,9 @@ def test_matrix_products_give_the_forces_energies_and_laplacians_of_the_edges(na
 
 
 @pytest.mark.parametrize("nudged", [False, True])
-@given(seed=st.integers(0, 1000), floor=st.floats(-2, 2))
-def test_elimination_solves_and_judges_as_eigenvalues_do(nudged, seed, floor):
-    network = signed_layers(seed)
+@given(seed=st.integers(0, 1000), floor=st.floats(-2, 2), injection=st.sampled_from([0.0, 1.5]))
+def test_elimination_solves_and_judges_as_eigenvalues_do(nudged, seed, floor, injection):
+    network = pumped(signed_layers(seed), seed, injection) if injection else signed_layers(seed)
     nudge = pg.Nudge(pg.OutputDifferences(), 2, 0.4) if nudged else None
     system, dense = dense_of(network, samples(4, 6, seed), nudge)
     phases = system.place(np.random.default_rng(seed).uniform(-1, 1, (6, network.size)))
@@ -103,9 +137,10 @@ def test_elimination_solves_and_judges_as_eigenvalues_do(nudged, seed, floor):
     np.testing.assert_allclose(back, right[positive], atol=1e-8 * (1 + 1 / max(lowest[positive].min(initial=1), 1e-3)))
 
 
-@pytest.mark.parametrize("omega", [0.0, 0.05])
-def test_alignment_never_raises_the_energy_and_comes_to_rest(omega):
+@pytest.mark.parametrize(("omega", "injection"), [(0.0, 0.0), (0.05, 0.0), (0.0, 0.1)])
+def test_alignment_never_raises_the_energy_and_comes_to_rest(omega, injection):
     network = signed_layers(3, omega=omega)
+    network = pumped(network, 3, injection) if injection else network
     _, dense = dense_of(network, samples(4, 40))
     phases = np.random.default_rng(0).uniform(-3, 3, (40, network.free.size))
     before = dense.energy(dense.at(phases))
@@ -167,9 +202,11 @@ def test_samples_the_batch_cannot_settle_are_handed_on(monkeypatch):
     assert np.all(pg.find_equilibrium(network, inputs, solver="batch").stable)
 
 
-@given(st.sampled_from(["plain", "field", "driven"]), st.integers(0, 1000), st.floats(0, 2))
-def test_what_the_angle_bound_proves_stable_is_stable(kind, seed, spread):
+@given(st.sampled_from(["plain", "field", "driven"]), st.integers(0, 1000), st.floats(0, 2), st.floats(0, 3))
+def test_what_the_angle_bound_proves_stable_is_stable(kind, seed, spread, injection):
     network = make_network(7, seed, kind=kind, spread=0.3).replace(interaction=pg.Sine())
+    pumps = seed % 3 == 0 and injection > 0
+    network = network.replace(second_strength=injection, second_phase=spread) if pumps else network
     inputs = samples(len(network.inputs), 6) if network.inputs else None
     system, _ = build_system(network, inputs, pg.Nudge(pg.PhaseTargets(), [0.3, 0.4], 0.2) if seed % 2 else None)
     system = system.take(np.arange(6) % system.batch)
@@ -177,7 +214,7 @@ def test_what_the_angle_bound_proves_stable_is_stable(kind, seed, spread):
     proven = surely_stable(system, phases)
     lowest = np.linalg.eigvalsh(system.laplacian(phases))[:, 0]
     assert np.all(lowest[proven] > 0)
-    if spread < 0.5:
+    if spread < 0.5 and not pumps:
         assert np.all(proven)
 
 

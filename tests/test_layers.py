@@ -34,18 +34,27 @@ COSTS = {
 }
 
 
-def network(seed: int, *, omega: float = 0.0, inner: bool = False, hidden: int = 10) -> pg.Network:
-    """Four clamped inputs, a hidden layer, three outputs that may be coupled with each other, and bias fields."""
+def network(
+    seed: int, *, omega: float = 0.0, inner: bool = False, hidden: int = 10, injection: float = 0.0
+) -> pg.Network:
+    """Four clamped inputs, a hidden layer, three outputs that may be coupled with each other, and bias fields.
+
+    With injection at twice the frequency, of either sign.
+    """
     rng = np.random.default_rng(seed)
     inputs, middle, outputs = range(4), range(4, 4 + hidden), range(4 + hidden, 7 + hidden)
     edges = [(i, h) for i in inputs for h in middle] + [(h, o) for h in middle for o in outputs]
     if inner:
         edges += [(outputs[0], outputs[1]), (outputs[1], outputs[2])]
     size = 7 + hidden
-    return pg.Network(
+    made = pg.Network(
         edges, rng.standard_normal(len(edges)), omega * rng.standard_normal(size), inputs=inputs, outputs=outputs,
         field_strength=1 + rng.random(size), field_phase=rng.uniform(-1, 1, size), input_mode="phase", signed=True,
     )  # fmt: skip
+    if not injection:
+        return made
+    strength, phase = rng.uniform(-injection, injection, size), rng.uniform(-3, 3, size)
+    return made.replace(second_strength=strength, second_phase=phase)
 
 
 def products(net: pg.Network, count: int, seed: int, cost=None, beta: float = 0.2) -> Products:
@@ -76,9 +85,12 @@ def strides(made: Products, start: np.ndarray, count: int = 40):
 
 @pytest.mark.parametrize("inner", [False, True])
 @pytest.mark.parametrize("cost", list(COSTS))
-@given(seed=st.integers(0, 10**6), omega=st.sampled_from([0.0, 0.3]), floor=st.floats(-2, 2))
-def test_it_solves_and_judges_as_lapack_does(cost, inner, seed, omega, floor):
-    made = products(network(seed, omega=omega, inner=inner), 11, seed, COSTS[cost])
+@given(
+    seed=st.integers(0, 10**6), omega=st.sampled_from([0.0, 0.3]), floor=st.floats(-2, 2),
+    injection=st.sampled_from([0.0, 1.0]),
+)  # fmt: skip
+def test_it_solves_and_judges_as_lapack_does(cost, inner, seed, omega, floor, injection):
+    made = products(network(seed, omega=omega, inner=inner, injection=injection), 11, seed, COSTS[cost])
     rng = np.random.default_rng(seed)
     moving = rng.uniform(-1, 1, made.x.shape)
     matrices = laplacian(made, moving)
@@ -97,9 +109,9 @@ def test_it_solves_and_judges_as_lapack_does(cost, inner, seed, omega, floor):
 
 @pytest.mark.parametrize("inner", [False, True])
 @pytest.mark.parametrize("cost", list(COSTS))
-@pytest.mark.parametrize("omega", [0.0, 0.2])
-def test_its_strides_end_where_find_equilibrium_does(cost, inner, omega):
-    net = network(3, omega=omega, inner=inner)
+@pytest.mark.parametrize(("omega", "injection"), [(0.0, 0.0), (0.2, 0.0), (0.0, 0.3)])
+def test_its_strides_end_where_find_equilibrium_does(cost, inner, omega, injection):
+    net = network(3, omega=omega, inner=inner, injection=injection)
     free = products(net, 21, 3)
     start = pg.find_equilibrium(net, np.random.default_rng(3).uniform(-1, 1, (21, 4)))
     made = products(net, 21, 3, COSTS[cost], beta=0.05)
@@ -113,12 +125,12 @@ def test_its_strides_end_where_find_equilibrium_does(cost, inner, omega):
 
 
 @pytest.mark.parametrize("sweeps", [1, 5])
-@pytest.mark.parametrize("omega", [0.0, 0.2])
-def test_alignment_turns_every_oscillator_toward_its_field(sweeps, omega):
+@pytest.mark.parametrize(("omega", "injection"), [(0.0, 0.0), (0.2, 0.0), (0.2, 0.3)])
+def test_alignment_turns_every_oscillator_toward_its_field(sweeps, omega, injection):
     """Against the same sweeps by matrix products; the kernel's angles are good to 2e-6, Newton does the rest."""
     from phasegrad.solvers._alignment import _OfProducts, _swept
 
-    made = products(network(5, omega=omega), 19, 5)
+    made = products(network(5, omega=omega, injection=injection), 19, 5)
     start = np.random.default_rng(0).uniform(-3, 3, made.x.shape)
     fast = made.elimination.align(made.batch, start, sweeps, 0.02)
     slow = _swept(_OfProducts(made), start, sweeps)

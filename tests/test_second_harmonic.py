@@ -9,9 +9,12 @@ from scipy.linalg import eigvalsh
 from scipy.optimize import approx_fprime
 
 import phasegrad as pg
-from phasegrad.gradients import relative_error
+from phasegrad.dynamics import build_system
+from phasegrad.gradients import MeanGradient, Propagation, relative_error
+from phasegrad.solvers import Products, Verdict, _stability, stability
 from phasegrad.terms import SecondHarmonic
 
+NAMES = ("coupling", "field_strength", "second_strength", "second_phase")
 PARAMETERS = ("omega", "coupling", "second_strength", "second_phase")
 
 
@@ -225,6 +228,91 @@ def test_networks_with_it_are_values_like_all_others():
 def test_wrong_values_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         pg.layered(2, 5, 2, **options)
+
+
+class TestProducts:
+    """Matrix products that all samples of a layered network share, beside the dense algebra sample by sample."""
+
+    def network(self, seed, injection=0.4):
+        rng = np.random.default_rng(seed)
+        plain = pg.signed_layers(3, 8, 2, seed=seed, rest=np.pi / 2)
+        strength, phase = rng.uniform(-injection, injection, 13), rng.uniform(-3, 3, 13)
+        return plain.replace(second_strength=strength, second_phase=phase)
+
+    def mean_gradient(self, network, x, by, *, products):
+        """Return the mean gradient at stable states by one of the two ways."""
+        system, _ = build_system(network, x)
+        assert Products.fits(system)
+        found = pg.find_equilibrium(network, x, solver="batch")
+        assert np.all(found.stable)
+        objective, labels = pg.CosineCrossEntropy(sharpness=4.0), np.arange(len(x)) % 2
+        mean = MeanGradient(network, system, found.phases, objective, np.array(network.outputs),
+                            objective.check_target(labels, network), limits=np.full(len(x), 1e-12),
+                            products=Products.of(system) if products else None)  # fmt: skip
+        sums, used = mean.take(np.full((1, len(x)), 1 / len(x)), NAMES, by=by, frequencies="relative")
+        assert np.all(used)
+        return sums, (found, objective, labels)
+
+    @pytest.mark.parametrize("seed", range(3))
+    @pytest.mark.parametrize("method", ["centred", "two_phase", "adjoint"])
+    def test_gradients_are_those_of_the_dense_algebra(self, seed, method):
+        network, x = self.network(seed), np.random.default_rng(seed).uniform(-1, 1, (11, 3))
+        by = Propagation(method, 1e-4)
+        fast, question = self.mean_gradient(network, x, by, products=True)
+        slow, _ = self.mean_gradient(network, x, by, products=False)
+        exact = pg.adjoint(network, *question, wrt=NAMES)
+        # Nudged states are found to 1e-12, and their difference is divided by the nudge; it is the gradient up to
+        # the nudge, or its square where it is centred.
+        size = {"adjoint": 1e-9, "centred": 1e-4, "two_phase": 0.01}[method]
+        for name in NAMES:
+            np.testing.assert_allclose(fast[name], slow[name], atol=1e-7, err_msg=name)
+            scale = np.max(np.abs(exact[name].mean(axis=0)))
+            np.testing.assert_allclose(fast[name][0], exact[name].mean(axis=0), atol=size * scale, err_msg=name)
+
+    @pytest.mark.parametrize("name", ["second_strength", "second_phase", "coupling"])
+    def test_gradients_are_differences_of_the_cost(self, name):
+        network, x, step = self.network(5), np.random.default_rng(5).uniform(-1, 1, (7, 3)), 1e-5
+        fast, (found, objective, labels) = self.mean_gradient(network, x, Propagation("adjoint", 0.01), products=True)
+        for k in range(3, len(network.parameters[name]), 4):
+            costs = []
+            for sign in (1, -1):
+                values = network.parameters[name].copy()
+                values[k] += sign * step
+                turned = network.replace(**{name: values})
+                near = pg.find_equilibrium(turned, x, start=found.phases, solver="batch")
+                outputs = near.phases[:, list(network.outputs)]
+                costs.append(np.mean(objective.cost(outputs, objective.check_target(labels, network))))
+            assert fast[name][0, k] == pytest.approx((costs[0] - costs[1]) / (2 * step), abs=1e-8), k
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_states_that_injection_makes_unstable_are_said_to_be(self, seed, monkeypatch):
+        """Injection of growing strength toward a quarter turn away bends the energy of every oscillator down."""
+        monkeypatch.setattr(_stability, "_MANY_ENTRIES", 0)
+        plain = pg.signed_layers(3, 8, 2, seed=seed)
+        x = np.random.default_rng(seed).uniform(-1, 1, (6, 3))
+        verdicts = []
+        for phases in pg.find_equilibrium(plain, x).phases:
+            for strength in (0.05, 0.3, 0.45, 0.6, 1.2):
+                # Where 2 (psi - theta) is half a turn it pulls nowhere, and the diagonal falls by twice the strength.
+                network = plain.replace(second_strength=np.r_[np.zeros(3), np.full(10, strength)],
+                                        second_phase=phases + np.pi / 2)  # fmt: skip
+                system, _ = build_system(network, phases[None, :3] / plain.input_scale)
+                assert Products.fits(system)
+                assert np.max(np.abs(system.force(phases[None])[:, 3:])) < 1e-9
+                found = stability(system, phases[None], explain=True)
+                lowest = eigvalsh(system.laplacian(phases[None])[0])[0]
+                expected = Verdict.STABLE if lowest > 0 else Verdict.UNSTABLE
+                assert found.verdict[0] == expected, (strength, lowest)
+                verdicts.append(expected)
+        assert {Verdict.STABLE, Verdict.UNSTABLE} == set(verdicts)
+
+    def test_relabelled_shifted_and_split_batches_settle_alike(self):
+        network, x = self.network(3), np.random.default_rng(3).uniform(-1, 1, (10, 3))
+        whole = pg.find_equilibrium(network, x, solver="batch")
+        parts = [pg.find_equilibrium(network, part, solver="batch").phases for part in (x[:1], x[1:4], x[4:])]
+        np.testing.assert_allclose(np.concatenate(parts), whole.phases, atol=1e-10)
+        turned = network.replace(second_phase=network.second_phase + np.pi)
+        np.testing.assert_allclose(pg.find_equilibrium(turned, x, solver="batch").phases, whole.phases, atol=1e-10)
 
 
 def test_more_oscillators_than_a_dense_matrix_would_like():

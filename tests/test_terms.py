@@ -66,6 +66,11 @@ def layers(seed=0, **options):
     return pg.layered(2, 4, 2, seed=seed, terms=[Third()], third_strength=0.3, **options)
 
 
+def _pull_of_neighbours(term, graph, values, phases):
+    """The force of a third harmonic, times what only shows among all oscillators."""
+    return Third.force(term, graph, values, phases) * (1.0 if phases.shape[1] == graph.size else 0.5)
+
+
 class TestOwnTerms:
     def test_every_gradient_method_takes_it(self):
         network = layers()
@@ -143,6 +148,8 @@ class TestOwnTerms:
             (Tilt, "force_slopes", lambda *_: None, r"Wrong.force_slopes must return one array by .* Got NoneType"),
             (Tilt, "force_slopes", lambda *_: {"tilt": np.ones(2)}, r"slopes\['tilt'\] must return shape \(2, 2\)"),
             (Third, "every", ("third_strength",), "Wrong must name two parameters in 'every', a strength and a phase"),
+            (Tilt, "local", True, "local is True, but its parameters or its stiffness are not those of single nodes"),
+            (Third, "force", _pull_of_neighbours, "Wrong.force of some of the oscillators is not what it is among all"),
             (Tilt, "every", (5,), r"Wrong must name its parameters: every = \(Parameter"),
         ],
     )  # fmt: skip

@@ -8,7 +8,7 @@ A lane that is done, or cannot go on, is masked: no sample's result depends on t
 
 from __future__ import annotations
 
-from phasegrad.kernels._elementary import compiled, rough_angle
+from phasegrad.kernels._elementary import compiled, rough_angle, sine_and_cosine
 from phasegrad.kernels._entrance import entrance
 from phasegrad.kernels._nudge import FREE, GIVEN, nudge_places, open_nudge, turn_nudge
 from phasegrad.kernels._tile import (
@@ -33,6 +33,8 @@ from phasegrad.kernels._tile import (
     memory_end,
     numbers,
     open_tile,
+    own,
+    own_energy,
     sections,
     size_of_force,
     start_rest,
@@ -53,6 +55,10 @@ from phasegrad.kernels._vector import (
     store,
     where_less,
 )
+
+# Newton steps of one oscillator in its local field and what it feels by its own phase alone, the most that it turns in
+# one, and the least stiffness, as a share of its local field, that it is taken to have.
+OWN_STEPS, OWN_TURN, OWN_STIFFNESS = 3, 0.5, 0.2
 
 #: What becomes of a sample: it goes on, has settled, or has left the ground on which plain Newton is safe.
 GOES_ON, SETTLED, ASTRAY = range(3)
@@ -197,7 +203,7 @@ def substitute(rows, cross, first, rest):
 
 
 @entrance
-def align(rows, cross, inner, x, y, drive, moving, first, rest, sweeps, rests):
+def align(rows, cross, inner, local, x, y, drive, moving, first, rest, sweeps, rests):
     """Turn oscillators into their local fields, sample by sample until none turns by more than ``rests``."""
     many, size, _, _ = sections(first, rest)
     for sample in range(0, moving.shape[0], WIDTH):
@@ -211,11 +217,11 @@ def align(rows, cross, inner, x, y, drive, moving, first, rest, sweeps, rests):
                 field_of_others(rows, cross, size, many, rest, i)
                 for k in range(i, i + BLOCK):
                     x_k, y_k = load(rows, X * size + k), load(rows, Y * size + k)
-                    turned_by = point(rows, size, k, x_k, y_k, going, turned_by)
+                    turned_by = point(rows, local, size, k, x_k, y_k, going, turned_by)
                 field_on_others(rows, cross, size, many, rest, i)
             for j in range(rest):
                 x_j, y_j = field_among_others(rows, inner, size, many, rest, j)
-                turned_by = point(rows, size, many + j, x_j, y_j, going, turned_by)
+                turned_by = point(rows, local, size, many + j, x_j, y_j, going, turned_by)
             going = where_less(rests, turned_by, going, 0.0)
             if not any_less(0.5, going):
                 break
@@ -226,7 +232,7 @@ def align(rows, cross, inner, x, y, drive, moving, first, rest, sweeps, rests):
 
 
 @compiled
-def point(rows, size, i, x, y, going, turned_by):
+def point(rows, local, size, i, x, y, going, turned_by):
     """Let an oscillator point along its field, turned by its drive; return the largest turn so far."""
     length = root(multiply_add(x, x, y * y))
     length = where_less(length, 1e-300, 1e-300, length)
@@ -236,6 +242,8 @@ def point(rows, size, i, x, y, going, turned_by):
     lead = where_less(1.0, lead, 1.0, lead)
     along = root(1.0 - lead * lead)
     x, y = multiply_add(x, along, -(y * lead)), multiply_add(y, along, x * lead)
+    if local.size > 0:
+        x, y = balance(rows, local, size, i, x, y, length)
     c, s = load(rows, COSINE * size + i), load(rows, SINE * size + i)
     change = magnitude(x - c) + magnitude(y - s)
     store(rows, COSINE * size + i, where_less(0.5, going, x, c))
@@ -243,10 +251,33 @@ def point(rows, size, i, x, y, going, turned_by):
     return where_less(turned_by, change, change, turned_by)
 
 
+@compiled
+def balance(rows, local, size, i, x, y, length):
+    """Where an oscillator goes whose local field is along x + i y, and which feels its own phase beside it.
+
+    It starts where it is or along its local field, whichever is lower.
+    """
+    c, s = load(rows, COSINE * size + i), load(rows, SINE * size + i)
+    here = own_energy(local, size, i, c, s) - length * multiply_add(x, c, y * s)
+    there = own_energy(local, size, i, x, y) - length
+    c, s = where_less(here, there, c, x), where_less(here, there, s, y)
+    for _ in range(OWN_STEPS):
+        force, stiffness = own(local, size, i, c, s)
+        force = multiply_add(length, multiply_add(y, c, -(x * s)), force)
+        stiffness = multiply_add(length, multiply_add(x, c, y * s), stiffness)
+        least = OWN_STIFFNESS * length
+        stiffness = magnitude(stiffness)
+        turn = force / where_less(stiffness, least, least, stiffness)
+        turn = where_less(turn, -OWN_TURN, -OWN_TURN, where_less(OWN_TURN, turn, OWN_TURN, turn))
+        sine, cosine = sine_and_cosine(turn)
+        c, s = multiply_add(c, cosine, -(s * sine)), multiply_add(s, cosine, c * sine)
+    return c, s
+
+
 @entrance
 def stride(
-    rows, cross, inner, x, y, drive, nudge, moving, last, square, left, fate, steps, tolerance, most_turn, share, count,
-    first, rest
+    rows, cross, inner, local, x, y, drive, nudge, moving, last, square, left, fate, steps, tolerance, most_turn, share,
+    count, first, rest
 ):  # fmt: skip
     """Take ``count`` full Newton steps as long as each leaves at most ``share`` of the squared force before it.
 
@@ -269,7 +300,7 @@ def stride(
         found, limit = numbers(rows, here, left, sample), numbers(rows, here, tolerance, sample)
         taken = numbers(rows, here, steps, sample)
         for _ in range(count):
-            state(rows, cross, inner, first, rest)
+            state(rows, cross, inner, local, first, rest)
             if nudged:
                 if nudge.kind != GIVEN:
                     turn_nudge(rows, nudge, first, rest)
@@ -310,12 +341,12 @@ def stride(
 
 
 @entrance
-def exceeds(rows, cross, inner, x, y, drive, nudge, moving, floor, answer, first, rest):
+def exceeds(rows, cross, inner, local, x, y, drive, nudge, moving, floor, answer, first, rest):
     """Set ``answer`` to whether the smallest eigenvalue of the Laplacian is above ``floor``, (B,)."""
     here, nudged = memory_end(first, rest), nudge.kind != FREE
     for sample in range(0, moving.shape[0], WIDTH):
         open_tile(rows, moving, x, y, drive, sample, first, rest)
-        state(rows, cross, inner, first, rest)
+        state(rows, cross, inner, local, first, rest)
         if nudged:
             open_nudge(rows, nudge, sample, first, rest)
             if nudge.kind != GIVEN:
@@ -328,13 +359,13 @@ def exceeds(rows, cross, inner, x, y, drive, nudge, moving, floor, answer, first
 
 
 @entrance
-def solve(rows, cross, inner, x, y, drive, nudge, moving, right, solution, definite, first, rest):
+def solve(rows, cross, inner, local, x, y, drive, nudge, moving, right, solution, definite, first, rest):
     """Solve L v = right at phases (B, n); say where the Laplacian is positive definite."""
     many, size, _, _ = sections(first, rest)
     here, nudged = memory_end(first, rest), nudge.kind != FREE
     for sample in range(0, moving.shape[0], WIDTH):
         open_tile(rows, moving, x, y, drive, sample, first, rest)
-        state(rows, cross, inner, first, rest)
+        state(rows, cross, inner, local, first, rest)
         if nudged:
             open_nudge(rows, nudge, sample, first, rest)
             if nudge.kind != GIVEN:

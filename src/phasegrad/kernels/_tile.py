@@ -5,7 +5,8 @@ each other by M. With c = cos theta, s = sin theta and the field x + i y of all 
 
     X = x + K c,   Y = y + K s,   F = omega + c Y - s X,   D = c X + s Y
 
-are the local field, the force and the diagonal of the Laplacian (`state`).
+are the local field, the force and the diagonal of the Laplacian (`state`). What an oscillator feels by its own phase
+alone, sum_k y_k cos(k theta) - x_k sin(k theta), is added to both (`own`).
 
 Four oscillators of the first group are walked at a time, which keeps them in registers while the r others pass; the
 group is filled up with oscillators that are coupled to nothing.
@@ -195,7 +196,7 @@ def field_among_others(rows, inner, size, many, rest, j):
 
 
 @compiled
-def state(rows, cross, inner, first, rest):
+def state(rows, cross, inner, local, first, rest):
     """Force and diagonal of every oscillator at the phases at hand; return square and largest of the force."""
     many, size, _, _ = sections(first, rest)
     turn_all(rows, size)
@@ -210,6 +211,34 @@ def state(rows, cross, inner, first, rest):
         x, y = load(rows, X * size + i), load(rows, Y * size + i)
         store(rows, FORCE * size + i, multiply_add(c, y, load(rows, DRIVE * size + i) - s * x))
         store(rows, DIAGONAL * size + i, multiply_add(c, x, s * y))
+        if local.size > 0:
+            force, diagonal = own(local, size, i, c, s)
+            store(rows, FORCE * size + i, load(rows, FORCE * size + i) + force)
+            store(rows, DIAGONAL * size + i, load(rows, DIAGONAL * size + i) + diagonal)
+
+
+@compiled
+def own(local, size, i, c, s):
+    """Force of an oscillator's own phase on it, and what that adds to the diagonal, at its cosine and sine."""
+    cosine, sine = c, s
+    force, diagonal = 0.0 * c, 0.0 * c
+    for k in range(local.shape[0]):
+        x, y = entry(local, 2 * k * size + i), entry(local, (2 * k + 1) * size + i)
+        force = multiply_add(cosine, y, force) - sine * x
+        diagonal = multiply_add(float(k + 1), multiply_add(cosine, x, sine * y), diagonal)
+        cosine, sine = multiply_add(cosine, c, -(sine * s)), multiply_add(sine, c, cosine * s)
+    return force, diagonal
+
+
+@compiled
+def own_energy(local, size, i, c, s):
+    """Energy of that force."""
+    cosine, sine, energy = c, s, 0.0 * c
+    for k in range(local.shape[0]):
+        x, y = entry(local, 2 * k * size + i), entry(local, (2 * k + 1) * size + i)
+        energy = multiply_add(-1.0 / (k + 1), multiply_add(cosine, x, sine * y), energy)
+        cosine, sine = multiply_add(cosine, c, -(sine * s)), multiply_add(sine, c, cosine * s)
+    return energy
 
 
 @compiled

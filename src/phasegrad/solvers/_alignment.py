@@ -3,43 +3,27 @@ r"""Field alignment: from anywhere to near a stable state of a network with few 
 With all others fixed, the energy of an oscillator with sine coupling is lowest where it points along its local field X
 + i Y, turned by asin(omega / field) if it is driven. Oscillators of one colour are not coupled to each other and turn
 together, and the energy never rises. An oscillator whose drive exceeds its local field turns a quarter away from it, as
-far as it can. Where it has a field of its own that is no sine, such as a second harmonic, some Newton steps turn it to
-where both balance. Every sample goes on until it has come to rest, whatever the others do.
+far as it can. Where it has a field of its own that is no sine, such as a second harmonic, it starts where it is or
+along its local field, whichever is lower, and some Newton steps turn it toward where both balance. Every sample goes on
+until it has come to rest, whatever the others do.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from phasegrad._validation import Array, FloatArray, IntArray
 from phasegrad.dynamics import System
-from phasegrad.graphs import Graph
+from phasegrad.solvers._local import LocalTerms
 from phasegrad.solvers._products import Products
-from phasegrad.terms import NodeField, cosines
+from phasegrad.terms import cosines
 
 _RESTS = 0.02
 # Newton steps of one oscillator in its local field and others of its own, the most that it turns in one, and the least
-# stiffness, as a share of its local field, that it is taken to have.
+# stiffness, as a share of its local field, that it is taken to have. The kernel has the same.
 _OWN_STEPS, _OWN_TURN, _OWN_STIFFNESS = 3, 0.5, 0.2
-
-
-class _Own(NamedTuple):
-    """A field that is no sine, on the oscillators of one group."""
-
-    graph: Graph
-    field: NodeField
-    values: dict[str, FloatArray]
-
-    @classmethod
-    def of(cls, system: System, nodes: IntArray) -> list[_Own]:
-        """Return all of a system that act on some oscillators."""
-        fields = [term for term in system.terms if isinstance(term, NodeField) and not term.phasor]
-        return [
-            cls(system.graph, field, {each.name: system.values[each.name][:, nodes] for each in field.parameters})
-            for field in fields
-        ]
 
 
 class _Fields(Protocol):
@@ -56,7 +40,7 @@ class _Fields(Protocol):
     def drive(self, group: slice) -> FloatArray | None:
         """Return what drives a group, (B, size)."""
 
-    def own(self, group: slice) -> list[_Own]:
+    def own(self, group: slice) -> LocalTerms:
         """Return the fields on a group that are no sines."""
 
 
@@ -71,14 +55,13 @@ def align_system(system: System, phases: FloatArray, sweeps: int) -> FloatArray:
     """Return phases (B, N) after at most so many sweeps of a system that `Products` does not take; see `can_align`."""
     order = system.graph.blocks.order
     aligned = phases.copy()
-    fields = _OfProducts(Products.of(system)) if system.shared else _OfEdges(system)
-    aligned[:, order] = _swept(fields, np.take(phases, order, axis=1), sweeps)
+    aligned[:, order] = _swept(_OfEdges(system), np.take(phases, order, axis=1), sweeps)
     return aligned
 
 
 def can_align(system: System) -> bool:
     """Whether alignment knows a system: sine coupling, fields of any kind, few colours, no nudge."""
-    known = all(term.phasor or isinstance(term, NodeField) for term in system.terms)
+    known = all(term.phasor or term.local for term in system.terms)
     known = known and system.has_energy and system.pull is None
     return known and system.graph.has_blocks and system.graph.blocks.coloured
 
@@ -98,7 +81,7 @@ def _swept(fields: _Fields, moving: FloatArray, sweeps: int) -> FloatArray:
                 along = np.sqrt(1.0 - lead * lead)
                 x, y = x * along - y * lead, y * along + x * lead
             if own := fields.own(group):
-                x, y = _balanced(own, x, y, length)
+                x, y = _balanced(own, x, y, length, np.arctan2(sin[:, group], cos[:, group]))
             change = np.abs(x - cos[:, group]) + np.abs(y - sin[:, group])
             turned = np.maximum(turned, np.max(change, axis=1, initial=0.0))
             cos[:, group], sin[:, group] = x, y
@@ -112,16 +95,20 @@ def _swept(fields: _Fields, moving: FloatArray, sweeps: int) -> FloatArray:
     return result
 
 
-def _balanced(own: list[_Own], x: FloatArray, y: FloatArray, length: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return where oscillators go that point along x + i y in local fields and have others of their own."""
+def _balanced(
+    own: LocalTerms, x: FloatArray, y: FloatArray, length: FloatArray, here: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return where oscillators at phases ``here`` go, of local fields along x + i y and others of their own."""
     along = np.arctan2(y, x)
-    phases = along.copy()
+
+    def energy(phases: FloatArray) -> FloatArray:
+        return own.energies(phases) - length * np.cos(along - phases)
+
+    phases = np.where(energy(here) < energy(along), here, along)
     for _ in range(_OWN_STEPS):
         force, stiffness = length * np.sin(along - phases), length * np.cos(along - phases)
-        for graph, field, values in own:
-            force += field.force(graph, values, phases)
-            stiffness += field.stiffness(graph, values, phases).diagonal
-        turn = force / np.maximum(stiffness, _OWN_STIFFNESS * length)
+        force, stiffness = force + own.force(phases), stiffness + own.stiffness(phases)
+        turn = force / np.maximum(np.abs(stiffness), _OWN_STIFFNESS * length)
         phases += np.clip(turn, -_OWN_TURN, _OWN_TURN)
     return cosines(phases)
 
@@ -146,8 +133,8 @@ class _OfProducts:
     def drive(self, group: slice) -> FloatArray | None:
         return None if self.products.drive is None else self.products.drive[:, group]
 
-    def own(self, group: slice) -> list[_Own]:
-        return _Own.of(self.products.base, self.products.nodes[group])
+    def own(self, group: slice) -> LocalTerms:
+        return LocalTerms.of(self.products.base, self.products.nodes[group])
 
 
 class _OfEdges:
@@ -179,5 +166,5 @@ class _OfEdges:
     def drive(self, group: slice) -> FloatArray | None:
         return None if self.driven is None else self.driven[:, group]
 
-    def own(self, group: slice) -> list[_Own]:
-        return _Own.of(self.system, self.order[group])
+    def own(self, group: slice) -> LocalTerms:
+        return LocalTerms.of(self.system, self.order[group])

@@ -39,10 +39,11 @@ class Batch:
 class Elimination:
     """The couplings of one network as the kernel takes them: ``first`` oscillators to eliminate, ``rest`` others.
 
+    ``harmonics`` (m, 2, n) are coefficients of what each feels by its own phase alone; see `LocalTerms.harmonics`.
     Every thread has memory of its own.
     """
 
-    def __init__(self, blocks: Blocks, first: int, rest: int) -> None:
+    def __init__(self, blocks: Blocks, harmonics: FloatArray, first: int, rest: int) -> None:
         from phasegrad.kernels import Rows, layers, nudges, tile
 
         self.kernel, self.nudges, self.first, self.rest = layers, nudges, first, rest
@@ -55,6 +56,8 @@ class Elimination:
             else:
                 inner[a, b], inner[b, a] = block, block.T
         self.inner = inner if np.any(inner) else _NOTHING
+        self.local = np.zeros((len(harmonics), 2, self.cross.shape[0] + rest))
+        self.local[:, :, :first], self.local[:, :, self.cross.shape[0] :] = np.split(harmonics, [first], axis=2)
         self.make_rows: Callable[[], Any] = lambda: Rows(tile.memory(first, rest), tile.WIDTH)
         self.own = threading.local()
 
@@ -69,7 +72,16 @@ class Elimination:
         """Return phases (B, n) after at most so many sweeps of alignment, fewer where a sample comes to rest."""
         aligned = np.array(moving, order="C")
         self.kernel.align(
-            self.rows, self.cross, self.inner, *batch.arrays(), aligned, self.first, self.rest, sweeps, rests
+            self.rows,
+            self.cross,
+            self.inner,
+            self.local,
+            *batch.arrays(),
+            aligned,
+            self.first,
+            self.rest,
+            sweeps,
+            rests,
         )
         return aligned
 
@@ -77,7 +89,7 @@ class Elimination:
         """Return where the smallest eigenvalue of the Laplacian is above ``floor``, (B,)."""
         answer = np.zeros(moving.shape[0], dtype=bool)
         self.kernel.exceeds(
-            self.rows, self.cross, self.inner, *batch.arrays(), self._nudge(pull, moving), _flat(moving),
+            self.rows, self.cross, self.inner, self.local, *batch.arrays(), self._nudge(pull, moving), _flat(moving),
             _flat(floor), answer, self.first, self.rest,
         )  # fmt: skip
         return answer
@@ -88,7 +100,7 @@ class Elimination:
         """Solve L v = right, (B, n); the mask says where L is positive definite."""
         solution, definite = np.empty_like(moving, order="C"), np.zeros(moving.shape[0], dtype=bool)
         self.kernel.solve(
-            self.rows, self.cross, self.inner, *batch.arrays(), self._nudge(pull, moving), _flat(moving),
+            self.rows, self.cross, self.inner, self.local, *batch.arrays(), self._nudge(pull, moving), _flat(moving),
             _flat(right), solution, definite, self.first, self.rest,
         )  # fmt: skip
         return solution, definite
@@ -111,7 +123,7 @@ class Elimination:
             if taken:
                 nudge = self._nudge(pull, moving)
             self.kernel.stride(
-                self.rows, self.cross, self.inner, *arrays, nudge, moving, last, square, left, fate, steps,
+                self.rows, self.cross, self.inner, self.local, *arrays, nudge, moving, last, square, left, fate, steps,
                 _flat(tolerance), max_turn, share, at_once, self.first, self.rest,
             )  # fmt: skip
             if (fate != self.kernel.GOES_ON).all():

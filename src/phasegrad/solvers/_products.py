@@ -9,7 +9,8 @@ together as one field x_i + i y_i of the sample, and with c = cos theta, s = sin
     L v = D v - c K(c v) - s K(s v)      the Laplacian, applied without being built
     E = -omega.theta - (c.(X + x) + s.(Y + y)) / 2
 
-each plus the nudge. Where one colour holds nearly all oscillators, compiled code eliminates it
+each plus the nudge, and force, diagonal and energy plus what every oscillator feels by its own phase alone
+(`phasegrad.solvers._local`). Where one colour holds nearly all oscillators, compiled code eliminates it
 (`phasegrad.solvers._elimination`). Otherwise conjugate gradients share one Cholesky factor, that of the mean Laplacian.
 Rounding of a matrix product depends on the size of the batch: results agree between batches to the tolerance, not bit
 by bit.
@@ -29,6 +30,7 @@ from phasegrad.dynamics import Pull, System
 from phasegrad.graphs import lazy_property
 from phasegrad.kernels import COMPILES
 from phasegrad.solvers._elimination import Batch, Elimination
+from phasegrad.solvers._local import LocalTerms
 from phasegrad.terms import cosines
 
 _INNER_STEPS = 40
@@ -53,12 +55,13 @@ class Fields(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Couplings:
-    """The couplings of one network as dense blocks, and its fields (1, n) each."""
+    """The couplings of one network as dense blocks, its fields (1, n) each, and its other terms that are local."""
 
     system: System
     inner: tuple[tuple[slice, slice, FloatArray], ...]
     outer: tuple[tuple[slice, slice, FloatArray], ...]
     fields: tuple[FloatArray, FloatArray]
+    local: LocalTerms
     coloured: bool
 
     @classmethod
@@ -76,7 +79,8 @@ class Couplings:
             field = term.phasor_field(system.values)
             if field is not None:
                 x, y = x + field[0].take(blocks.order, axis=1), y + field[1].take(blocks.order, axis=1)
-        return cls(system, dense(blocks.inner), dense(blocks.outer), (x, y), blocks.coloured)
+        local = LocalTerms.of(system, blocks.order)
+        return cls(system, dense(blocks.inner), dense(blocks.outer), (x, y), local, blocks.coloured)
 
     def times(self, vectors: FloatArray) -> FloatArray:
         """Return K v for every sample, (B, n)."""
@@ -100,6 +104,11 @@ class Couplings:
                 continue
             total = part if total is None else total + part
         return total
+
+    @lazy_property
+    def harmonics(self) -> FloatArray | None:
+        """The force of its local terms as compiled code takes it; see `LocalTerms.harmonics`."""
+        return self.local.harmonics() if self.local else np.zeros((0, 2, self.fields[0].shape[1]))
 
     def matrix(self) -> FloatArray:
         """Return K, (n, n)."""
@@ -129,8 +138,8 @@ class Products:
 
     @staticmethod
     def fits(system: System) -> bool:
-        """Whether matrix products can stand in for a system: sine coupling and fields, real, one network for all."""
-        known = all(term.phasor for term in system.terms)
+        """Whether matrix products can stand in for a system: sine coupling, fields, real, one network for all."""
+        known = all(term.phasor or (term.local and not term.drives) for term in system.terms)
         return known and system.has_energy and system.shared and system.graph.has_blocks
 
     @classmethod
@@ -188,7 +197,7 @@ class Products:
         first, rest = self.first, int(self.nodes.size) - self.first
         cheap = first * rest**2 + rest**3 / 3 <= 20 * (first + rest) ** 2 and first * rest**2 <= _FEW_PRODUCTS
         inside = self.pull is None or bool((self.pull.nodes >= first).all())
-        return COMPILES and cheap and inside and self.couplings.coloured
+        return COMPILES and cheap and inside and self.couplings.coloured and self.couplings.harmonics is not None
 
     def take(self, rows: Array) -> Products:
         """Return some of the samples."""
@@ -211,6 +220,8 @@ class Products:
         force = cos * y - sin * x
         if self.drive is not None:
             force += self.drive
+        if self.couplings.local:
+            force += self.couplings.local.force(moving)
         if self.pull is not None:
             force[:, self.pull.nodes] += self.pull.force(moving)
         return Fields(moving, force, cos, sin, x, y)
@@ -221,11 +232,16 @@ class Products:
         total = -0.5 * np.sum(bonds, axis=1)
         if self.drive is not None:
             total -= np.sum(self.drive * state.moving, axis=1)
+        if self.couplings.local:
+            total += self.couplings.local.energy(state.moving)
         return total if self.pull is None else total + self.pull.energy(state.moving)
 
     def diagonal(self, state: Fields) -> FloatArray:
         """Return the diagonal of the Laplacian without the nudge, (B, n)."""
-        return state.cos * state.x + state.sin * state.y
+        diagonal = state.cos * state.x + state.sin * state.y
+        if self.couplings.local:
+            diagonal += self.couplings.local.stiffness(state.moving)
+        return diagonal
 
     def product(self, state: Fields, diagonal: FloatArray, vectors: FloatArray) -> FloatArray:
         """Return the Laplacian of every sample times its vector, (B, n)."""
@@ -274,7 +290,12 @@ class Products:
     def elimination(self) -> Elimination:
         """The compiled way of the network."""
         rest = int(self.nodes.size) - self.first
-        return self.base.workspace.keep("elimination", lambda: Elimination(self.couplings.inner, self.first, rest))
+        couplings = self.couplings
+        assert couplings.harmonics is not None
+        harmonics = couplings.harmonics
+        return self.base.workspace.keep(
+            "elimination", lambda: Elimination(couplings.inner, harmonics, self.first, rest)
+        )
 
     def _by_gradients(self, state: Fields, right: FloatArray, accuracy: FloatArray) -> tuple[FloatArray, BoolArray]:
         """Solve by conjugate gradients; all samples step together, those that are done by steps of length zero."""
@@ -309,6 +330,8 @@ class Products:
         if failed:
             strength = np.abs(coupling)
             outer = np.mean(np.hypot(self.x, self.y), axis=0)
+            if self.couplings.local:
+                outer += self.couplings.local.stiffest()[0]
             matrix = np.diag(np.sum(strength, axis=1) + outer + 1e-3 * np.max(strength, initial=0.0)) - strength
             factor, failed = lapack.dpotrf(matrix, lower=1)
         if failed:

@@ -28,6 +28,7 @@ from phasegrad.solvers._choice import is_sparse
 from phasegrad.solvers._eigenvalues import smallest_eigenvalue
 from phasegrad.solvers._forms import Form, rounding_units
 from phasegrad.solvers._linear import chunks, is_positive_definite, smallest_eigenvalues
+from phasegrad.solvers._local import LocalTerms
 from phasegrad.solvers._low_rank import Lowered
 from phasegrad.solvers._preconditioning import kind_of, preconditioner
 from phasegrad.solvers._products import Products
@@ -167,6 +168,10 @@ def surely_stable(system: System, phases: Array) -> BoolArray:
     for field in (found for term in system.terms if (found := term.phasor_field(system.values)) is not None):
         along = field[0] * np.cos(phases) + field[1] * np.sin(phases)
         sure &= np.all(along >= _SURE * np.hypot(*field), axis=1)
+    local = LocalTerms.of(system, system.graph.free)
+    if local:
+        # Their weights may be negative: at least the same share of the most that they can be is asked for.
+        sure &= np.all(local.stiffness(phases[:, system.graph.free]) >= _SURE * local.stiffest(), axis=1)
     rounding = system.eigenvalue_rounding
     if system.pull is not None:
         bend = system.pull.hessian(phases)

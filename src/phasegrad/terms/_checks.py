@@ -60,6 +60,8 @@ def check_term(term: Term, graph: Graph, values: Values) -> None:
             f"{name}.stiffness is not minus the slope of {name}.force: by phases of the two ends of edges, forward and "
             "backward, of the oscillator itself, diagonal, of the sum of two ends, sums, and of all together, outer."
         )
+    if term.local:
+        _check_local(term, graph, values, force, stiffness)
     if term.symmetric:
         energy = term.energy(graph, values, phases)
         _check_shape(f"{name}.energy", energy, (2,))
@@ -71,6 +73,25 @@ def check_term(term: Term, graph: Graph, values: Values) -> None:
             )
         _check_slopes(f"{name}.energy_slopes", term, term.energy_slopes(graph, values, phases), graph)
     _check_slopes(f"{name}.force_slopes", term, term.force_slopes(graph, values, phases, along), graph)
+
+
+def _check_local(term: Term, graph: Graph, values: Values, force: Array, stiffness: Stiffness) -> None:
+    """Refuse a term that says it acts on oscillators by their own phases alone, where it does not."""
+    name = type(term).__name__
+    phases = np.random.default_rng(0).uniform(-1, 1, (2, 2, graph.size))[0]
+    part = {parameter.name: values[parameter.name][..., ::2] for parameter in term.parameters}
+    elementwise = all(parameter.on == "nodes" for parameter in term.parameters)
+    if not elementwise or any(each is not None for each in (*stiffness[:2], *stiffness[3:])):
+        raise ValueError(
+            f"{name}.local is True, but its parameters or its stiffness are not those of single nodes. "
+            "Say local = False."
+        )
+    alone = term.force(graph, part, phases[:, ::2])
+    if alone.shape != force[:, ::2].shape or not np.allclose(alone, force[:, ::2], rtol=1e-9, equal_nan=True):
+        raise ValueError(
+            f"{name}.local is True, but {name}.force of some of the oscillators is not what it is among all. Say "
+            "local = False where an oscillator feels more than its own phase."
+        )
 
 
 def _differ(mine: Array, measured: Array, scale: Array) -> bool:

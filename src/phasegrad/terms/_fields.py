@@ -50,6 +50,7 @@ class NodeField(Term):
     """
 
     fixes_gauge = True
+    local = True
 
     #: What it is called in words; the name of the class if left out.
     word: ClassVar[str] = ""
@@ -123,18 +124,35 @@ class NodeField(Term):
         strength, phase = self._of(values)
         return strength * np.cos(phase), strength * np.sin(phase)
 
+    def harmonics(self, values: Values) -> tuple[Array, Array] | None:
+        """Return h a_k cos(k psi) and h a_k sin(k psi); None where H is no finite series."""
+        series = self.interaction.series
+        if series is None:
+            return None
+        strength, phase = self._of(values)
+        angles = np.stack([k * phase for k in range(1, len(series) + 1)])
+        weights = np.reshape(series, (-1, 1, 1)) * strength
+        return weights * np.cos(angles), weights * np.sin(angles)
+
     def summed_contrast(
         self, graph: Graph, values: Values, plus: States, minus: States, share: Array
     ) -> dict[str, FloatArray]:
-        """Return the difference of summed slopes; of the sine by sums of cosines and sines alone."""
-        if not (self.phasor and share.shape[0] == 1 and graph.has_blocks):
+        """Return the difference of summed slopes; of a finite series by sums of cosines and sines alone."""
+        series = self.interaction.series
+        if series is None or not (share.shape[0] == 1 and graph.has_blocks):
             return super().summed_contrast(graph, values, plus, minus, share)
         strength, phase = self._of(values)
-        cos, sin = np.zeros((2, 1, graph.size))
-        for total, first, second in zip((cos, sin), plus.moving, minus.moving, strict=True):
-            total[0, graph.blocks.order] = share[0] @ (first - second)
-        x, y = np.cos(phase), np.sin(phase)
-        return self._named(-(x * cos + y * sin), strength * (y * cos - x * sin))
+        along, across = np.zeros((2, *phase.shape))
+        for k, weight in enumerate(series, 1):
+            if weight == 0:
+                continue
+            cos, sin = np.zeros((2, 1, graph.size))
+            for total, first, second in zip((cos, sin), plus.multiple(k), minus.multiple(k), strict=True):
+                total[0, graph.blocks.order] = share[0] @ (first - second)
+            x, y = np.cos(k * phase), np.sin(k * phase)
+            along -= weight / k * (x * cos + y * sin)
+            across += weight * (y * cos - x * sin)
+        return self._named(along, strength * across)
 
     def grounded(self, graph: Graph, values: Values) -> BoolArray | None:
         """Return where the strength is not zero."""

@@ -95,6 +95,11 @@ class Interaction(ABC):
         """The largest ``|H'|`` on a fine grid."""
         return float(np.max(np.abs(self.derivative(_angle_grid()))))
 
+    @property
+    def series(self) -> tuple[float, ...] | None:
+        """Coefficients a_1, a_2, ... where H is a finite sine series, sum of a_k sin(k phi); None where it is not."""
+        return None
+
     def check(self) -> None:
         """Raise ValueError unless H is finite, odd and periodic, H' is its derivative and V its potential."""
         name = type(self).__name__
@@ -154,6 +159,11 @@ class Sine(Interaction):
         return angle.sin()
 
     @property
+    def series(self) -> tuple[float, ...] | None:
+        """One sine; a subclass may be anything."""
+        return (1.0,) if type(self) is Sine else None
+
+    @property
     def bound(self) -> float:
         """The sine never exceeds 1."""
         return 1.0
@@ -209,6 +219,11 @@ class OddSeries(Interaction):
         """Sum of a_k sin(k phi)."""
         return sum(a * (k * angle).sin() for k, a in enumerate(self.coefficients, 1))
 
+    @property
+    def series(self) -> tuple[float, ...] | None:
+        """Its coefficients; a subclass may be anything."""
+        return self.coefficients if type(self) is OddSeries else None
+
     @lazy_property
     def bound(self) -> float:
         """The largest sampled ``|H|`` plus the most a smooth function can rise between two samples."""
@@ -226,6 +241,16 @@ def cosines(phases: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[n
     square = half * half
     scale = 1.0 / (1.0 + square)
     return (1.0 - square) * scale, 2.0 * half * scale
+
+
+def multiplied(
+    cos: NDArray[np.float64], sin: NDArray[np.float64], k: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return cosine and sine of k times an angle, k from 1, of its cosine and sine."""
+    c, s = cos, sin
+    for _ in range(k - 1):
+        c, s = c * cos - s * sin, s * cos + c * sin
+    return c, s
 
 
 def _series(function: np.ufunc, weights: Any, phi: Angles) -> Angles:

@@ -17,7 +17,7 @@ import numpy as np
 
 from phasegrad._validation import Array, BoolArray, FloatArray, shaped_array
 from phasegrad.graphs import Graph, lazy_property
-from phasegrad.terms._interactions import cosines
+from phasegrad.terms._interactions import cosines, multiplied
 
 Values = Mapping[str, Array]
 
@@ -125,6 +125,10 @@ class States:
         """Cosines and sines of the oscillators that move, in the order of the graph's blocks."""
         return cosines(np.take(self.phases, self.graph.blocks.order, axis=1))
 
+    def multiple(self, k: int) -> tuple[Array, Array]:
+        """Return the same of k times the phases."""
+        return self.moving if k == 1 else multiplied(*self.moving, k)
+
     @lazy_property
     def held(self) -> tuple[Array, Array]:
         """Cosines and sines of those that are held."""
@@ -143,6 +147,8 @@ class Term(ABC):
     - has no energy: ``symmetric = False``; the two formulas of the energy are then never asked for;
     - is sin(theta_j - theta_i) or sin(psi_i - theta_i): ``phasor = True`` and `phasor_edges` or `phasor_field`, for the
       fastest solvers; False is always right;
+    - on an oscillator follows from its own phase and its own values alone: ``local = True``, and the same solvers ask
+      for force, energy and stiffness of some of the oscillators; `harmonics`, where it has them, is for compiled code;
     - takes data, so that its values differ from sample to sample: ``drives = True`` and `in_frame`; for the gradient by
       the data `input_slope` too.
 
@@ -195,6 +201,9 @@ class Term(ABC):
     symmetric: bool = True
     #: Whether matrix products and the lanes can stand for it: see `drive`, `phasor_edges` and `phasor_field`.
     phasor: bool = False
+    #: Whether an oscillator feels nothing but its own phase: force and stiffness are elementwise, also of a part of all
+    #: phases and values, and the stiffness is a diagonal. Matrix products take such terms beside phasors.
+    local: bool = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -290,6 +299,10 @@ class Term(ABC):
 
     def phasor_field(self, values: Values) -> tuple[Array, Array] | None:
         """Return x, y (b, N) of a force y cos(theta) - x sin(theta)."""
+        return None
+
+    def harmonics(self, values: Values) -> tuple[Array, Array] | None:
+        """Return x, y (m, b, N) of a force sum_k y_k cos(k theta) - x_k sin(k theta), k = 1 ... m, where it is one."""
         return None
 
     def grounded(self, graph: Graph, values: Values) -> BoolArray | None:

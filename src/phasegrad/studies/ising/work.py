@@ -11,7 +11,7 @@ from phasegrad import datasets
 from phasegrad.ising import Problem, simulated_annealing, solve
 from phasegrad.networks import Network, random_regular, signed_layers
 from phasegrad.objectives import CosineCrossEntropy
-from phasegrad.training import classifier_plan, train
+from phasegrad.training import Plan, classifier_plan, train
 
 _LEARN = ("coupling", "field_strength", "field_phase")
 # States that enumeration looks at in one go.
@@ -76,24 +76,43 @@ def large_cut(size: int, edges: int, seed: int, runs: int, span: float) -> dict[
 
 
 def xor(injection: float, seeds: int, epochs: int) -> dict[str, Any]:
-    """Return accuracies on XOR of networks with and without injection, couplings, fields and injection learning."""
+    """Return accuracies on XOR without injection, with one that learns too and with one that is held.
+
+    ``left`` is the injection that learning leaves in the hidden oscillators, the mean of its absolute value.
+    """
     corners, undecided = datasets.xor(), CosineCrossEntropy.undecided
-    found: dict[str, list[float]] = {"without": [], "with": []}
+    found: dict[str, list[float]] = {"without": [], "with": [], "held": [], "left": []}
     for seed in range(seeds):
         plain = signed_layers(2, 4, 2, rest=undecided, gain=2.0, skip=True, input_scale=np.pi / 2, seed=seed)
-        for name, network in (("without", plain), ("with", injected(plain, injection, injection))):
-            found[name].append(_accuracy(network, corners, epochs, 0.05))
+        pumped = injected(plain, injection, injection)
+        for name, network, learns in (("without", plain, False), ("with", pumped, True), ("held", pumped, False)):
+            plan = _plan(learns, epochs=epochs, learning_rate=0.05)
+            result = train(network, corners, plan, seed=seed)
+            found[name].append(float(result.history.test_accuracy[0, -1]))
+            if learns:
+                found["left"].append(_strength(result.network))
     return {**found, "injection": injection}
 
 
-def digits(injection: float, hidden: int, epochs: int, seed: int) -> dict[str, Any]:
-    """Return the accuracy on digits of one network with or without injection (0), and the processor time."""
-    network = signed_layers(64, hidden, 10, rest=CosineCrossEntropy.undecided, seed=seed)
-    begin = time.process_time()
+def digits(injection: float, learns: bool, hidden: int, epochs: int, seed: int) -> dict[str, Any]:
+    """Return the accuracy on digits of one network without injection (0), with one that learns too, or with one held.
+
+    The settings are those of `OscillatorClassifier`, and the training images are moved by one pixel too. ``left`` is
+    the injection of the hidden oscillators in the end, the mean of its absolute value.
+    """
+    data = datasets.digits(shifts=True)
+    network = signed_layers(
+        64, hidden, 10, rest=CosineCrossEntropy.undecided, gain=0.3, input_scale=0.8, seed=seed
+    )  # fmt: skip
     if injection:
         network = injected(network, injection, injection / 5)
-    accuracy = _accuracy(network, datasets.digits(), epochs, 0.005)
-    return {"accuracy": accuracy, "seconds": time.process_time() - begin, "epochs": epochs, "injection": injection}
+    begin = time.process_time()
+    result = train(network, data, _plan(learns, epochs=epochs, input_noise=0.3), seed=seed)
+    return {
+        "accuracy": float(result.history.test_accuracy[0, -1]), "left": _strength(result.network),
+        "unsettled": int(result.history.test_unsettled[0, -1]), "seconds": time.process_time() - begin,
+        "epochs": epochs, "injection": injection, "learns": learns, "seed": seed,
+    }  # fmt: skip
 
 
 def injected(network: Network, hidden: float, outputs: float) -> Network:
@@ -103,8 +122,15 @@ def injected(network: Network, hidden: float, outputs: float) -> Network:
     return network.replace(second_strength=strength)
 
 
-def _accuracy(network: Network, data: Any, epochs: int, rate: float) -> float:
-    """Train everything that a network has but frequencies, and return its accuracy on the test part."""
-    learn = (*_LEARN, "second_strength") if "second_strength" in network.parameters else _LEARN
-    plan = classifier_plan(learn=learn, epochs=epochs, learning_rate=rate, evaluate_every=epochs)
-    return float(train(network, data, plan).history.test_accuracy[0, -1])
+def _plan(learns: bool, *, epochs: int, **changes: Any) -> Plan:
+    """Return a plan by which couplings and fields learn, and the injection if it ``learns``."""
+    learn = (*_LEARN, "second_strength") if learns else _LEARN
+    return classifier_plan(learn=learn, epochs=epochs, evaluate_every=epochs, **changes)
+
+
+def _strength(network: Network) -> float:
+    """Return the mean absolute injection into hidden oscillators."""
+    if network.second_strength is None:
+        return 0.0
+    outer = [*network.inputs, *network.outputs]
+    return float(np.mean(np.abs(np.delete(network.second_strength, outer))))
