@@ -335,18 +335,16 @@ class TestStudy:
     def test_the_page_shows_what_the_file_holds_and_what_was_kept(self):
         from pathlib import Path
 
-        from phasegrad._files import read_json
         from phasegrad.studies import ON_REQUEST, Verdict
-        from phasegrad.studies.ising import STUDY
-        from phasegrad.studies.pages import filled
+        from phasegrad.studies.ising import STUDY, IsingResults
 
         docs = Path(__file__).parent.parent / "docs"
-        results = read_json(docs / "results" / "ising.json")
+        results = IsingResults.read(docs / "results" / "ising.json")
         assert STUDY in ON_REQUEST
         page = (docs / "ising.md").read_text(encoding="utf-8")
-        assert filled(page, STUDY.tables(results)) == page
-        judged = {check.key: check.judge(results).verdict for check in STUDY.checks}
-        assert set(judged.values()) == {Verdict.REPRODUCED}
+        assert set(results.pieces) == set(STUDY.plan(None))
+        assert results.with_tables(page) == page
+        assert {each.verdict for each in results.judged()} == {Verdict.REPRODUCED}
 
     def test_injection_that_is_held_stays_and_one_that_learns_does_not(self, monkeypatch):
         from phasegrad.studies.ising.work import digits

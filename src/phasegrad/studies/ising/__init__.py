@@ -1,9 +1,10 @@
 """Ising machines: cuts beside optima and simulated annealing, and learning with injection; asked for by name.
 
-``python -m phasegrad.studies.ising OUT.json --page PAGE.md`` runs the pieces, or reads them where the file is there,
-and writes a page's tables.
+``python -m phasegrad.studies.ising OUT.json`` computes what a file does not hold yet, and ``phasegrad reproduce ising``
+the same as pieces of a study. `IsingResults` makes tables and verdicts from a file.
 """
 
 from phasegrad.studies.ising.claims import STUDY
+from phasegrad.studies.ising.results import IsingResults
 
-__all__ = ["STUDY"]
+__all__ = ["STUDY", "IsingResults"]
