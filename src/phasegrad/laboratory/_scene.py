@@ -78,8 +78,8 @@ def _check(network: Network) -> None:
     unknown = [type(term).__name__ for term in network.terms if type(term) not in _KNOWN]
     if unknown:
         raise ValueError(
-            f"The lab knows frequencies, coupling, bias fields and second harmonics, but not {unknown[0]}. Use simulate "
-            "and Trajectory.plot to watch this network."
+            f"The lab knows frequencies, coupling, bias fields and second harmonics, but not {unknown[0]}. Use "
+            "simulate and Trajectory.plot to watch this network."
         )
     if network.size > MOST_OSCILLATORS or network.n_edges > MOST_EDGES:
         raise ValueError(
