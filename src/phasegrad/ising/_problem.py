@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 # A file of more nodes or edges than this is taken for a slip.
 _MOST = 10_000_000
 _MOST_BYTES = 1 << 30
+# What all couplings and fields may add up to, so that no energy or rate is beyond the largest float.
+_LARGEST = 1e307
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,8 +91,8 @@ class Problem:
             raise ValueError("An Ising problem needs a coupling or a field that is not 0: all states are alike here.")
         with np.errstate(over="ignore"):
             most = np.sum(np.abs(couplings)) + np.sum(np.abs(fields))
-        if not np.isfinite(most):
-            raise ValueError(f"The couplings and fields of {owner} add up beyond the largest float. Scale them down.")
+        if not most <= _LARGEST:
+            raise ValueError(f"The couplings and fields of {owner} add up to more than {_LARGEST:g}. Scale them down.")
         if self.labels is not None and not len(self.labels) == len(set(self.labels)) == fields.size:
             raise ValueError(
                 f"The 'labels' parameter of {owner} must name every spin, {fields.size} of them, and no two alike. "
