@@ -117,6 +117,10 @@ class TestProblem:
             (lambda: Problem([[0, 0]], [1.0], np.zeros(2)), "coupled to itself"),
             (lambda: Problem([[0, 1], [1, 0]], [1.0, 1.0], np.zeros(2)), "may be coupled once"),
             (lambda: Problem([[0, 2]], [1.0], np.zeros(2)), "nodes 0 to 1"),
+            (lambda: Problem([[0, 1]], [1.5e308], np.full(2, 1e308)), r"more than 1e\+307"),
+            (lambda: Problem([[0, 1]], [1.5e308], np.zeros(2)), r"more than 1e\+307"),
+            (lambda: Problem([[0, 1]], [1.0], np.zeros(2), labels=("a",)), "every spin, 2 of them"),
+            (lambda: Problem([[0, 1]], [1.0], np.zeros(2), labels=("a", "a", "b")), "Got 3, 2 of them different"),
             (lambda: Problem.from_networkx(nx.DiGraph([(0, 1)])), "undirected"),
             (lambda: Problem.from_networkx(nx.Graph([(0, 0), (0, 1)])), "coupled to itself"),
             (lambda: random_problem(3).cut([1, 1, 1]), "has no cut"),
@@ -160,6 +164,48 @@ class TestMachine:
         four = Problem(problem.edges, 4 * problem.couplings, 4 * problem.fields)
         assert np.array_equal(solve(four, runs=5, time=30.0).spins, found.spins)
         assert not np.array_equal(solve(problem, runs=5, time=30.0, seed=1).phases, found.phases)
+
+    def test_noise_that_begins_late_is_the_same_however_many_run(self, monkeypatch):
+        problem, late = random_problem(10), (lambda share: 0.3 * (share > 0.5))
+        whole = solve(problem, runs=3, time=20.0, noise=late)
+        # Blocks of seven steps, as many runs at once would make them.
+        monkeypatch.setattr("phasegrad.ising._machine._DRAWN", 7 * 3 * problem.size)
+        assert np.array_equal(solve(problem, runs=3, time=20.0, noise=late).phases, whole.phases)
+
+    @pytest.mark.parametrize("unit", [1e-310, 1e-300, 1e200, 1e306])
+    def test_no_unit_of_energy_is_too_large_or_too_small(self, unit):
+        # Less is left of the digits of a number below 1e-308.
+        weights = np.array([[0.0, 1.0, 0.0, 2.0], [1.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 1.0], [2.0, 0.0, 1.0, 0.0]])
+        problem, same = Problem.max_cut(unit * weights), Problem.max_cut(weights)
+        assert problem.scale / unit == pytest.approx(same.scale, rel=1e-9)
+        for search in (solve, simulated_annealing):
+            found, other = search(problem, runs=4), search(same, runs=4)
+            assert np.array_equal(found.spins, other.spins)
+            assert np.array_equal(found.stable, other.stable)
+            assert found.cuts / unit == pytest.approx(other.cuts, rel=1e-9)
+
+    def test_one_step_ends_where_the_schedule_does(self):
+        problem = random_problem(4, 1.0)
+        found = solve(problem, runs=1, time=0.01, coupling=(0.0, 1.0), injection=(0.0, 0.6))
+        machine = problem.network(1.0, 0.6)
+        assert all(np.array_equal(found.network.parameters[name], machine.parameters[name]) for name in
+                   ("coupling", "field_strength", "second_strength"))  # fmt: skip
+
+    def test_parts_without_a_common_phase_are_refused_before_anything_runs(self):
+        pair = np.array([[0.0, 1.0], [1.0, 0.0]])
+        for problem in (
+            Problem.max_cut(np.kron(np.eye(2), pair)), Problem.from_matrix(np.kron(np.eye(2), pair), [1.0, 0, 0, 0]),
+            Problem([[0, 1], [1, 2]], [1.0, 0.0], np.zeros(3)),
+        ):  # fmt: skip
+            assert solve(problem, runs=2, time=20.0).stable.shape == (2,)
+            with pytest.raises(ValueError, match=r"falls into parts.*Let the injection be above 0"):
+                solve(problem, runs=2, injection=(0.6, 0.0), progress=lambda *_: pytest.fail("it ran"))
+        tied = Problem.from_matrix(np.kron(np.eye(2), pair), [1.0, 0, 0, -1.0])
+        assert solve(tied, runs=2, time=20.0, injection=0.0).stable.shape == (2,)
+
+    def test_phases_beyond_all_numbers_are_no_solution(self):
+        with pytest.raises(ValueError, match=r"left the range of single precision\. Give less noise"):
+            solve(random_problem(4), runs=2, time=1.0, noise=1e300)
 
     def test_turned_fields_turn_the_spins_found(self):
         problem = random_problem(10)
@@ -233,6 +279,14 @@ class TestSolutions:
         spins = np.array([[1, -1, 1, -1], [-1, 1, -1, 1], [1, 1, 1, 1]])
         found = Solutions(problem, np.zeros((3, 4)), spins, problem.energy(spins), problem.network())
         assert found.stable.tolist() == [True, True, False]
+
+    def test_plain_data_names_the_nodes_that_spins_belong_to(self):
+        graph = nx.Graph([("b", "a"), ("a", "c")])
+        data = solve(Problem.from_networkx(graph), runs=4, time=20.0).as_dict()
+        spin = dict(zip(data["labels"], data["best_spins"], strict=True))
+        assert spin["a"] != spin["b"] == spin["c"]
+        assert data["best_cut"] == 2
+        assert solve(random_problem(3), runs=1, time=1.0).as_dict()["labels"] is None
 
     def test_the_distribution_counts_every_run_once(self):
         found = solve(regular(1), runs=40, time=20.0)

@@ -199,6 +199,8 @@ class TestCapacity:
         means = np.mean(shares, axis=1)
         assert found.recalled[0] == pytest.approx(means.mean())
         assert found.error[0] == pytest.approx(means.std(ddof=1) / np.sqrt(3))
+        # One set shows no spread: its error is unknown, not zero.
+        assert np.isnan(memory.capacity(20, [2], sets=1, copies=1).error).all()
 
 
 class TestBadInput:
@@ -248,6 +250,8 @@ class TestBadInput:
             memory.capacity(10, [11])
         with pytest.raises(TypeError, match="'rule' of capacity"):
             memory.capacity(10, [1], rule="hebbian")
+        with pytest.raises(TypeError, match=r"must return a Memory\. Got array"):
+            memory.capacity(10, [1], rule=np.asarray)
         with pytest.raises(ValueError, match="letters draws the letters A, C"):
             memory.letters("Q")
 

@@ -341,3 +341,13 @@ def test_levels_of_hardware_are_those_of_strengths():
     chip.program(dict(network.parameters))
     chip.run([[0.1, 0.2]])
     assert np.all(np.isfinite(chip.read()))
+
+
+@pytest.mark.parametrize("step", [-1, 0, 1])
+def test_coupling_that_lags_a_quarter_turn_is_not_proved_stable_by_rounding(step):
+    # All weights of the state in phase are cos(pi/2), zero but for the last digit of the lag.
+    lag = np.pi / 2 + step * np.spacing(np.pi / 2)
+    for size in (3, 6):
+        equilibrium = pg.find_equilibrium(pg.ring(size, lag=lag), eigenvalue=True)
+        assert equilibrium.status.item() is pg.Status.MARGINAL
+        assert abs(equilibrium.smallest_eigenvalue) < 1e-14

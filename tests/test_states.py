@@ -177,6 +177,18 @@ def test_the_chance_to_miss_a_basin_is_said():
         pg.find_equilibria(pg.ring(5), winding=-1)
 
 
+def test_winding_starts_meet_clamped_phases():
+    # One clamped oscillator turns all states of a ring and takes none away; each part of a graph has its own.
+    ring = pg.ring(9, inputs=[4], input_mode="phase", input_scale=1.0)
+    for phase in (0.0, 0.75, 3.0):
+        states = pg.find_equilibria(ring, [phase], starts=1)
+        assert sorted(states.winding[:, 0].tolist()) == [-2, -1, 0, 1, 2]
+        np.testing.assert_allclose(np.exp(1j * states.phases[:, 4]), np.exp(1j * phase), atol=1e-12)
+    edges = np.concatenate([ring.edges, ring.edges + 9])
+    two = pg.Network(edges, 1.0, np.zeros(18), inputs=[1, 12], input_mode="phase", input_scale=1.0)
+    assert len(pg.find_equilibria(two, [2.0, -1.0], starts=1)) == 25
+
+
 def test_a_loose_tolerance_makes_no_second_copy_of_a_state():
     states = pg.find_equilibria(pg.ring(8), starts=60, tolerance=1e-3)
     assert sorted(states.winding[:, 0].tolist()) == [-1, 0, 1]

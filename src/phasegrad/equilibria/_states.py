@@ -18,7 +18,7 @@ from phasegrad._validation import (
     frozen_array,
     whole_number,
 )
-from phasegrad.dynamics import System, energy, wrapped
+from phasegrad.dynamics import System, build_system, energy, wrapped
 from phasegrad.equilibria._drawing import plot_equilibria
 from phasegrad.equilibria._equilibrium import Equilibrium, Status, find_equilibrium, random_phases
 from phasegrad.equilibria._path import convex_between
@@ -196,8 +196,8 @@ def find_equilibria(
     winding = whole_number("winding", winding, 0, "find_equilibria")
     basis = CycleBasis.of(network.graph)
     wound, total = basis.starts(network, winding) if winding else (np.zeros((0, network.size)), 0)
-    first = np.concatenate([random_phases(starts, network.size, seed), wound])
     sample = _checked_sample(inputs)
+    first = np.concatenate([random_phases(starts, network.size, seed), _turned_to_data(network, sample, wound)])
     found = find_equilibrium(network, _repeated(sample, len(first)), start=first, solver=solver, tolerance=tolerance)
     rows = np.flatnonzero(found.stable)
     stable = wrapped(found.phases[rows])
@@ -233,6 +233,17 @@ def _checked_sample(inputs: ArrayLike | None) -> FloatArray | None:
     if sample.ndim != 1:
         raise ValueError(f"find_equilibria takes one sample of inputs, shape (n_in,). Got shape {sample.shape}.")
     return sample
+
+
+def _turned_to_data(network: Network, sample: FloatArray | None, phases: FloatArray) -> FloatArray:
+    """Return winding phases (W, N), each part of the graph turned so that it meets the phases data is clamped at."""
+    graph = network.graph
+    if not network.clamps_inputs or not len(phases):
+        return phases
+    held = build_system(network, sample)[0].held_phases
+    pointers = np.zeros((graph.size, len(phases)), dtype=complex)
+    np.add.at(pointers, graph.components[graph.held], np.exp(1j * (held - phases[:, graph.held])).T)
+    return np.asarray(phases + np.angle(pointers)[graph.components].T)
 
 
 def _repeated(sample: FloatArray | None, times: int) -> FloatArray | None:

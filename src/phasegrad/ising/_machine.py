@@ -13,7 +13,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from phasegrad._validation import Array, FloatArray
 from phasegrad.ising._problem import Problem
@@ -43,9 +42,10 @@ def anneal(
     kicks = np.empty((block, size, runs), dtype=np.float32)
     for begin in range(0, steps, block):
         count = min(block, steps - begin)
-        if np.any(noises[begin : begin + count]):
-            for k, stream in enumerate(streams):
-                kicks[:count, :, k] = stream.standard_normal((count, size), dtype=np.float32)
+        # A step without noise draws none, whichever block it falls into.
+        noisy = np.flatnonzero(noises[begin : begin + count])
+        for k, stream in enumerate(streams if noisy.size else ()):
+            kicks[noisy, :, k] = stream.standard_normal((noisy.size, size), dtype=np.float32)
         for taken in range(count):
             now = begin + taken
             np.cos(phases, out=cos)
@@ -65,7 +65,10 @@ def anneal(
 
 def _scaled(problem: Problem) -> tuple[Any, Array]:
     """Return couplings, dense or sparse, and fields (N, 1) in units of the problem's scale."""
-    matrix = sparse.csr_array(problem.matrix / problem.scale).astype(np.float32)
+    matrix = problem.matrix
+    # Not times one over the scale, which may be beyond all numbers.
+    matrix.data /= problem.scale
+    matrix = matrix.astype(np.float32)
     dense = matrix.nnz > _DENSE * problem.size**2
     fields = (problem.fields / problem.scale).astype(np.float32)[:, None]
     return (matrix.toarray() if dense else matrix), fields

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
+from scipy.sparse import csgraph
 
 from phasegrad._files import open_plain, printable
 from phasegrad._validation import (
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 # A file of more nodes or edges than this is taken for a slip.
 _MOST = 10_000_000
 _MOST_BYTES = 1 << 30
+# What all couplings and fields may add up to, so that no energy or rate is beyond the largest float.
+_LARGEST = 1e307
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,6 +89,15 @@ class Problem:
             object.__setattr__(self, name, frozen_array(value))
         if not np.any(couplings) and not np.any(fields):
             raise ValueError("An Ising problem needs a coupling or a field that is not 0: all states are alike here.")
+        with np.errstate(over="ignore"):
+            most = np.sum(np.abs(couplings)) + np.sum(np.abs(fields))
+        if not most <= _LARGEST:
+            raise ValueError(f"The couplings and fields of {owner} add up to more than {_LARGEST:g}. Scale them down.")
+        if self.labels is not None and not len(self.labels) == len(set(self.labels)) == fields.size:
+            raise ValueError(
+                f"The 'labels' parameter of {owner} must name every spin, {fields.size} of them, and no two alike. "
+                f"Got {len(self.labels)}, {len(set(self.labels))} of them different."
+            )
 
     @classmethod
     def from_matrix(cls, couplings: Any, fields: ArrayLike | None = None) -> Self:
@@ -163,7 +175,9 @@ class Problem:
     @property
     def scale(self) -> float:
         """The root mean square of the local field of random spins: the machine's unit of coupling."""
-        return float(np.sqrt((2 * np.sum(self.couplings**2) + np.sum(self.fields**2)) / self.size))
+        most = max(float(np.max(np.abs(each), initial=0.0)) for each in (self.couplings, self.fields))
+        squares = 2 * np.sum((self.couplings / most) ** 2) + np.sum((self.fields / most) ** 2)
+        return most * float(np.sqrt(squares / self.size))
 
     @property
     def matrix(self) -> sparse.csr_array:
@@ -185,12 +199,25 @@ class Problem:
 
     def network(self, coupling: float = 1.0, injection: float = 0.0) -> Network:
         """Return the machine as a network: couplings and fields over `scale`, times ``coupling``, and the injection."""
-        unit = positive_float("coupling", coupling, "ising.Problem.network") / self.scale
+        unit = positive_float("coupling", coupling, "ising.Problem.network")
         pull = float_between("injection", injection, 0.0, np.inf, "ising.Problem.network")
-        terms: dict[str, Any] = {"field_strength": unit * self.fields} if np.any(self.fields) else {}
+        if not pull and self._is_loose():
+            raise ValueError(
+                "This problem falls into parts that nothing ties to one another or to a field, so that without an "
+                "injection their phases have no common zero. Let the injection be above 0, at the end of a schedule."
+            )
+        terms: dict[str, Any] = {"field_strength": unit * (self.fields / self.scale)} if np.any(self.fields) else {}
         terms |= {"second_strength": np.full(self.size, pull)} if pull else {}
-        couplings = unit * self.couplings
+        couplings = unit * (self.couplings / self.scale)
         return Network(self.edges, couplings, np.zeros(self.size), signed=True, labels=self.labels, **terms)
+
+    def _is_loose(self) -> bool:
+        """Return whether some part of several, or of one beside a field, has no field."""
+        coupled = self.matrix
+        coupled.eliminate_zeros()
+        parts, part_of = csgraph.connected_components(coupled, directed=False)
+        tied = np.unique(part_of[self.fields != 0]).size
+        return bool(tied < parts if tied else parts > 1)
 
     def __repr__(self) -> str:
         fields = counted(int(np.sum(self.fields != 0)), "field") if np.any(self.fields) else "no fields"

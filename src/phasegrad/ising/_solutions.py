@@ -108,10 +108,11 @@ class Solutions:
         """Return everything as plain data."""
         energies, counts = self.distribution()
         cuts = None if np.any(self.problem.fields) else self.cuts.tolist()
+        labels = None if self.problem.labels is None else [str(each) for each in self.problem.labels]
         return {
             "spins": self.problem.size, "couplings": len(self.problem.edges), "runs": self.energies.size,
             "best_energy": self.best_energy, "best_cut": None if cuts is None else self.best_cut,
-            "best_spins": self.best_spins.tolist(), "energies": self.energies.tolist(), "cuts": cuts,
+            "best_spins": self.best_spins.tolist(), "labels": labels, "energies": self.energies.tolist(), "cuts": cuts,
             "stable": self.stable.tolist(), "distribution": [energies.tolist(), counts.tolist()],
         }  # fmt: skip
 

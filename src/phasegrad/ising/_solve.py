@@ -90,11 +90,17 @@ def solve(
             f"A time of {time:g} takes {count:.3g} steps, more than {_MOST_STEPS:.0e}. Give a shorter one."
         )
     schedule = tuple(_values(name, each, count) for name, each in _named(coupling, injection, noise))
+    machine = problem.network(float(schedule[0][-1]), float(schedule[1][-1]))
     streams = [np.random.default_rng([seed, k]) for k in range(runs)]
     told = None if progress is None else lambda taken: progress(taken, count)
-    phases = anneal(problem, streams, time / count, (schedule[0], schedule[1], schedule[2]), told)
+    with np.errstate(over="ignore", invalid="ignore"):
+        phases = anneal(problem, streams, time / count, (schedule[0], schedule[1], schedule[2]), told)
+    if not np.all(np.isfinite(phases)):
+        raise ValueError(
+            f"Phases of {_OWNER} left the range of single precision. Give less noise, or a shorter 'step' than "
+            f"{length:g}."
+        )
     spins = np.where(np.cos(phases) >= 0, 1, -1)
-    machine = problem.network(float(schedule[0][-1]), float(schedule[1][-1]))
     kept = frozen_array(phases.astype(float)), frozen_array(spins), frozen_array(problem.energy(spins))
     return Solutions(problem, *kept, machine)
 
@@ -105,7 +111,7 @@ def _named(coupling: Schedule, injection: Schedule, noise: Schedule) -> list[tup
 
 def _values(name: str, given: Schedule, count: int) -> FloatArray:
     """Return the values of a schedule at every one of its steps, the last at the end of time."""
-    shares = np.linspace(0.0, 1.0, count)
+    shares = np.linspace(0.0, 1.0, count) if count > 1 else np.ones(1)
     if callable(given):
         values: Any = [given(float(share)) for share in shares]
     else:

@@ -11,11 +11,13 @@ from phasegrad._validation import counted
 from phasegrad.models import Model
 from phasegrad.networks import Network, layered
 from phasegrad.objectives import CLASS_OBJECTIVES, Cost, PhaseTargets
-from phasegrad.terms import TERMS, Interaction, OddSeries, Sine
+from phasegrad.terms import Coupling, Field, Frequencies, Interaction, OddSeries, SecondHarmonic, Sine
 
 FORMAT, VERSION = "phasegrad lab", 1
 #: What a browser still solves between two frames: Newton's method on a dense matrix, and lines on a canvas.
 MOST_OSCILLATORS, MOST_EDGES = 400, 10_000
+# The terms that physics.js has the forces of.
+_KNOWN = (Frequencies, Coupling, Field, SecondHarmonic)
 _ROLES = ("inputs", "outputs", "reference", "input_mode", "input_scale", "input_phase", "signed")
 _OBJECTIVES: tuple[type[Cost], ...] = (*CLASS_OBJECTIVES.values(), PhaseTargets)
 
@@ -73,9 +75,12 @@ def _model_of(shown: Any) -> Network | Model:
 
 def _check(network: Network) -> None:
     """Raise ValueError for what the page's physics does not know."""
-    own = [type(term).__name__ for term in network.terms if type(term) not in TERMS]
-    if own:
-        raise ValueError(f"The lab knows frequencies, coupling, bias fields and second harmonics, but not {own[0]}.")
+    unknown = [type(term).__name__ for term in network.terms if type(term) not in _KNOWN]
+    if unknown:
+        raise ValueError(
+            f"The lab knows frequencies, coupling, bias fields and second harmonics, but not {unknown[0]}. Use "
+            "simulate and Trajectory.plot to watch this network."
+        )
     if network.size > MOST_OSCILLATORS or network.n_edges > MOST_EDGES:
         raise ValueError(
             f"The lab shows at most {MOST_OSCILLATORS} oscillators and {MOST_EDGES} edges. This network has "

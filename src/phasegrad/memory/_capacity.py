@@ -28,7 +28,8 @@ class Capacity:
     patterns : ndarray of int, shape (L,)
         How many patterns were stored.
     recalled, error : ndarray, shape (L,)
-        Share of the cues from which every pixel was recalled, and the standard error of it over sets of patterns.
+        Share of the cues from which every pixel was recalled, and the standard error of it over sets of patterns, which
+        a single set does not show: NaN.
     pixels : ndarray, shape (L,)
         Share of the pixels that were right.
     size : int
@@ -130,7 +131,7 @@ def capacity(
         if progress is not None:
             progress(number, float(shares[-1][0]))
     exact, right, squares = np.array(shares).T
-    spread = np.sqrt(np.maximum(squares - exact**2, 0.0) / max(sets - 1, 1))
+    spread = np.sqrt(np.maximum(squares - exact**2, 0.0) / (sets - 1)) if sets > 1 else np.full_like(exact, np.nan)
     named = getattr(rule, "__name__", type(rule).__name__).replace("_", " ")
     return Capacity(
         patterns=frozen_array(np.array(numbers)),
@@ -151,6 +152,9 @@ def _shares(
     while len(np.unique(patterns, axis=0)) < number:
         patterns = stream.choice([-1.0, 1.0], (number, size))
     cues = corrupt(patterns, flips, copies=copies, seed=int(stream.integers(2**31)))
-    found = rule(patterns).recall(cues)
+    memory = rule(patterns)
+    if not isinstance(memory, Memory):
+        raise TypeError(f"The 'rule' of capacity must return a Memory. Got {memory!r:.80}.")
+    found = memory.recall(cues)
     exact = float(np.mean(found.exact & (found.pattern == np.arange(number))))
     return exact, float(np.mean(found.pixels == patterns)), exact**2

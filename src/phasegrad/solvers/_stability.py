@@ -247,9 +247,10 @@ def _judge_one_way(system: System, phases: Array, eigenvalue: bool) -> tuple[Any
             continue
         values, vectors = np.linalg.eig(matrix)
         norm = float(np.linalg.norm(matrix))
-        rounding = 4 * matrix.shape[0] * _EPS * norm
+        # Where every weight nearly vanishes, they are rounded as large as they can be, and not as they are.
+        rounding = max(4 * matrix.shape[0] * _EPS * norm, float(system.eigenvalue_rounding[row]))
         smallest[row] = np.min(values.real)
-        error[row] = min(rounding * np.linalg.cond(vectors), 2 * norm)
+        error[row] = min(rounding * np.linalg.cond(vectors), max(2 * norm, rounding))
         if proven[row]:
             # The eigenvalues of a matrix that is far from normal say less than the condition does.
             error[row] = max(error[row], -smallest[row])
