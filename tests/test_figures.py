@@ -56,6 +56,17 @@ def all_of(*values: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
     return lambda results: tuple(each(results) for each in values)
 
 
+def corrected(results: Any) -> tuple[float, int, int]:
+    """Return the largest 1 - cosine by one corrected nudge, and how many of all networks learn by it."""
+    pieces = results["pieces"].items()
+    off = [
+        max(by) for name, piece in pieces if name.startswith("gradients") and not name.startswith("gradients 0 ")
+        for by in piece["corrected"].values()
+    ]  # fmt: skip
+    trained = [each for name, piece in pieces if name.startswith("training corrected") for each in piece["trained"]]
+    return max(off), sum(each > 0.95 for each in trained), len(trained)
+
+
 def successes(name: str) -> Callable[[Any], int]:
     return lambda results: int(np.sum(np.array(results["starts"][name]) > 0.6))
 
@@ -92,6 +103,10 @@ FIGURES = [
     Figure(
         README, "ahead of couplings in {0} settings", "claims",
         claim("which-headline", "settings in which frequencies are ahead of as many couplings"),
+    ),
+    Figure(
+        README, "exact gradient is at most {0:.1e}, up to 100 % asymmetry, and {1} of {2} such\n  networks learn",
+        "reciprocity", corrected,
     ),
     Figure(
         README, "takes about {0:,.0f} times less", "bench", lambda r: round(r["small"]["ratio_kernel"], -2)
