@@ -105,7 +105,7 @@ FIGURES = [
         claim("which-headline", "settings in which frequencies are ahead of as many couplings"),
     ),
     Figure(
-        README, "exact gradient is at most {0:.1e}, up to 100 % asymmetry, and {1} of {2} such\n  networks learn",
+        README, "exact gradient is at most {0:.1e}, up to 100 % asymmetry, and {1} of {2} such networks learn",
         "reciprocity", corrected,
     ),
     Figure(
