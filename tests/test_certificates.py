@@ -75,11 +75,11 @@ def check_claims(indices: range) -> dict[pg.Status, int]:
     return counts
 
 
-@pytest.mark.parametrize("first", [0, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.slow) for first in (25, 50, 75))])
 def test_100_random_networks_keep_what_they_claim(first):
-    """Fifty at a time, so that they can run side by side."""
-    counts = check_claims(range(first, first + 50))
-    assert counts[pg.Status.STABLE] >= 25
+    """Twenty-five at a time, so that they can run side by side."""
+    counts = check_claims(range(first, first + 25))
+    assert counts[pg.Status.STABLE] >= 12
 
 
 @pytest.mark.slow

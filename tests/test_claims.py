@@ -195,6 +195,7 @@ def results():
     return {name: pieces[name].run() for name in pieces if name.endswith("published") or name == "omega_0.01"}
 
 
+@pytest.mark.slow
 class TestModulation:
     """The stored file of the FM task: 9 arms of 20 seeds, best evaluations under the edge leak."""
 

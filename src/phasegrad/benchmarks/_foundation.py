@@ -24,7 +24,7 @@ from phasegrad.simulation import simulate
 _PRECISE = 1e-8
 
 
-def foundation(sizes: tuple[int, ...] = (10, 30), many: int = 20_000) -> dict[str, Any]:
+def foundation(sizes: tuple[int, ...] = (10, 30), starts: int = 20, many: int = 20_000) -> dict[str, Any]:
     """Return CPU seconds of the plain way and of the package, per task, and the time `import phasegrad` takes."""
     rows = {"equilibria of 220 samples, 2+5+2": _equilibria()}
     for n in sizes:
@@ -39,7 +39,7 @@ def foundation(sizes: tuple[int, ...] = (10, 30), many: int = 20_000) -> dict[st
             theirs, partial(finite_difference, *question, step=1e-5), 20
         )
         rows[f"adjoint against finite difference, N={n}"] = _compare(theirs, partial(adjoint, *question), 50)
-    rows["20 starts of 2+5+2 in time, to t = 100"] = _runs(layered(2, 5, 2, seed=0), 20, 100.0)
+    rows[f"{starts} starts of 2+5+2 in time, to t = 100"] = _runs(layered(2, 5, 2, seed=0), starts, 100.0)
     everyone = mean_field(many, 1.0, omega=np.random.default_rng(0).normal(0.0, 0.5, many))
     rows[f"{many:,} oscillators all to all in time, to t = 20"] = _runs(everyone, 1, 20.0)
     return {"rows": rows, "import_s": _import_seconds()}
