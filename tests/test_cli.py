@@ -637,6 +637,7 @@ class TestReproduce:
         assert {"key", "sentence", "where", "published", "rule"} == set(listed[0]["claims"][0])
 
 
+@pytest.mark.slow
 def test_the_benchmark_compares_what_it_says():
     from phasegrad.benchmarks._foundation import foundation
     from phasegrad.benchmarks._small import small

@@ -15,7 +15,13 @@ from phasegrad.studies import choose
 CASES = {"many": (100, None), "some": (7, None), "one": (1, None), "failures": (3, False), "successes": (2, True)}
 
 
-@pytest.fixture(scope="module", params=CASES)
+# Between many and one, and the other way of being all alike, little else is drawn.
+SLOW = {"some", "successes"}
+
+
+@pytest.fixture(
+    scope="module", params=[pytest.param(case, marks=pytest.mark.slow if case in SLOW else ()) for case in CASES]
+)
 def data(request):
     seeds, everyone = CASES[request.param]
     return drawings(seeds, everyone=everyone)

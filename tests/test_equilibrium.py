@@ -185,7 +185,13 @@ class TestBatches:
             mixed = pg.find_equilibrium(network, inputs[order], start=start[order], **options)
             np.testing.assert_array_equal(mixed.phases, whole.phases[order])
 
-    @pytest.mark.parametrize("make", [lambda **o: pg.lattice(60, 60, **o), lambda **o: pg.random_regular(3600, 4, **o)])
+    @pytest.mark.parametrize(
+        "make",
+        [
+            lambda **o: pg.lattice(60, 60, **o),
+            pytest.param(lambda **o: pg.random_regular(3600, 4, **o), marks=pytest.mark.slow),
+        ],
+    )
     def test_sparse_results_are_bitwise_the_same_in_any_company_and_after_any_call(self, make):
         """Version 0.1 kept a preconditioner of the first sample asked for: they differed at 1e-13."""
         rng = np.random.default_rng(0)

@@ -55,7 +55,11 @@ def start(folder: Path, log: Path, pause: float, workers: int = 2) -> subprocess
 
 
 class TestResults:
-    @pytest.mark.parametrize("study", [functions.drawing_study(5), *choose(["finite-beta"])], ids=lambda s: s.name)
+    @pytest.mark.parametrize(
+        "study",
+        [functions.drawing_study(5), pytest.param(*choose(["finite-beta"]), marks=pytest.mark.slow)],
+        ids=lambda s: s.name,
+    )
     def test_all_ways_end_alike(self, tmp_path, study):
         for name, workers in (("one", 1), ("two", 2)):
             assert isinstance(reproduce([study], tmp_path / name, seeds=2, workers=workers), Reproduction)
