@@ -41,7 +41,9 @@ def test_a_drawing_is_legible_and_nothing_is_cut_off(name, data):
     assert frame.y1 < height + 0.02
 
 
-@pytest.mark.parametrize("name", DRAWINGS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if k % 2 else ()) for k, name in enumerate(DRAWINGS)]
+)
 def test_a_picture_is_the_same_on_every_run_and_under_any_settings(name):
     data = drawings(5)[name]
     figure = draw(name, data)

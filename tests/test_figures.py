@@ -287,6 +287,7 @@ def test_the_claims_that_are_stored_have_the_verdicts_of_the_page():
     assert {name: found.count(name) for name in found} == counts
 
 
+@pytest.mark.slow
 def test_what_the_start_decides_is_what_training_gives():
     """A hundred seeds by six starts, because that is what the table says."""
     stored = results("classifiers")["starts"]

@@ -65,10 +65,10 @@ def found_in():
 @pytest.mark.parametrize(
     ("name", "way"),
     [
-        # Loky and spawn both begin a fresh interpreter for every kind of work: the normal run has each kind once.
-        pytest.param(name, way, marks=pytest.mark.slow if way != "fork" and (k % 2 == 0) == (way == "spawn") else ())
+        # The normal run has each kind of work in one kind of process.
+        pytest.param(name, way, marks=() if k % 3 == j else pytest.mark.slow)
         for k, name in enumerate(NAMES)
-        for way in ("fork", "spawn", "loky")
+        for j, way in enumerate(("fork", "spawn", "loky"))
     ],
 )
 def test_other_processes_find_the_same_bits_and_stay_as_they_were(name, way, serial, found_in):
