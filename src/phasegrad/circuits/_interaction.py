@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 
 from phasegrad._validation import FloatArray, finite_array, shaped_array, whole_number
 from phasegrad.terms import OddSeries
@@ -77,6 +76,7 @@ class MeasuredInteraction:
 
     def locked_phase(self, detuning: float) -> float:
         """Return the stable phase difference of a detuned pair that lies nearest zero; NaN beyond the locking range."""
+        from scipy.optimize import brentq
 
         def pull(phi: float) -> float:
             ahead, behind = self.value(phi), self.value(-phi)

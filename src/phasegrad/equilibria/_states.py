@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaincinv
 
 from phasegrad._validation import (
     FloatArray,
@@ -89,6 +88,8 @@ class Equilibria:
     @lazy_property
     def share_interval(self) -> FloatArray:
         """Where the share of each basin lies with 95 % confidence, (S, 2), by Clopper and Pearson."""
+        from scipy.special import betaincinv
+
         hits = np.rint(self.share * self.starts)
         tail = (1 - _CONFIDENCE) / 2
         low = betaincinv(np.maximum(hits, 1), self.starts - hits + 1, tail)

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.integrate import solve_ivp
 
 from phasegrad._validation import (
     Array,
@@ -125,6 +124,8 @@ def simulate_amplitudes(
 
     def rate(_: float, flat: Array) -> Array:
         return _rates(network, system, attraction, flat.reshape(state.shape)).ravel()
+
+    from scipy.integrate import solve_ivp
 
     run = solve_ivp(
         rate, (moments[0], moments[-1]), state.ravel(), "DOP853", moments, rtol=tolerance, atol=tolerance * 1e-3

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.integrate import DOP853
 from scipy.sparse import csr_array
 
 from phasegrad._validation import FloatArray, IntArray, random_stream
@@ -21,7 +20,7 @@ _LOOKED = 2**24
 # The first of adaptive steps, as a share of the fastest time scale.
 _FIRST = 0.1
 # How often an attempt to take a step looks at every oscillator.
-_STAGES = DOP853.n_stages + 1
+_STAGES = 13
 
 
 def compiles(motion: Motion) -> bool:
@@ -151,6 +150,13 @@ class CompiledSteps(FixedSteps):
         return Arrays(self.motion)
 
 
+def _coefficients() -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return those of the stages with the weights as the last row, and of the errors of orders five and three."""
+    from scipy.integrate import DOP853
+
+    return np.vstack([DOP853.A, DOP853.B]), DOP853.E5.copy(), DOP853.E3.copy()
+
+
 @dataclass(frozen=True, eq=False)
 class CompiledAdaptive:
     """The method of DOP853, every sample for itself, with steps that end at the times asked for.
@@ -161,9 +167,7 @@ class CompiledAdaptive:
     motion: Motion
     tolerance: float
     lengths: FloatArray
-    _tableau: tuple[FloatArray, FloatArray, FloatArray] = field(
-        default_factory=lambda: (np.vstack([DOP853.A, DOP853.B]), DOP853.E5.copy(), DOP853.E3.copy())
-    )
+    _tableau: tuple[FloatArray, FloatArray, FloatArray] = field(default_factory=_coefficients)
 
     def between(self, state: FloatArray, start: float, end: float) -> FloatArray:
         """Return the states at ``end``."""

@@ -14,13 +14,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from scipy.integrate import DOP853
 
 from phasegrad._validation import FloatArray
 from phasegrad.simulation._motion import Motion
+
+if TYPE_CHECKING:
+    from scipy.integrate import DOP853
 
 #: Numbers of noise drawn at a time.
 DRAWN = 2**20
@@ -53,6 +55,7 @@ class Adaptive:
     def _one(self, row: int, state: FloatArray, start: float, end: float) -> FloatArray:
         solver, part = self.solvers[row], self.parts[row]
         if solver is None:
+            from scipy.integrate import DOP853
 
             def rates(time: float, flat: FloatArray) -> FloatArray:
                 return part.rates(time, flat[None])[0]

@@ -23,9 +23,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.integrate import quad
-from scipy.optimize import brentq
-from scipy.special import ndtri
 
 from phasegrad._validation import (
     FloatArray,
@@ -250,6 +247,8 @@ def _settled(
 
 def _quantiles(name: str, chances: FloatArray, width: float, centre: float) -> FloatArray:
     if name == "gaussian":
+        from scipy.special import ndtri
+
         return np.asarray(width * ndtri(chances))
     if name == "uniform":
         return width * (2 * chances - 1)
@@ -287,6 +286,9 @@ def _theory(name: str, strengths: FloatArray, width: float, centre: float, way: 
 def _locked_branch(name: str, coupling: float, width: float, density: Callable[[float], float]) -> float:
     if name == "lorentzian":
         return float(np.sqrt(1 - 2 * width / coupling))
+
+    from scipy.integrate import quad
+    from scipy.optimize import brentq
 
     def balance(order: float) -> float:
         pull = coupling * order
