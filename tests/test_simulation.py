@@ -11,6 +11,7 @@ from test_terms import Tilt
 
 import phasegrad as pg
 from phasegrad.kernels import motion as loops
+from phasegrad.runs import network_in_time
 from phasegrad.simulation._compiled import CompiledAdaptive, CompiledSteps, adaptive_steps, fixed_steps
 from phasegrad.simulation._motion import Drive, Motion
 from phasegrad.simulation._steps import Adaptive, FixedSteps
@@ -362,6 +363,25 @@ class TestTrajectory:
         assert not pair.locked.any()
         assert np.isnan(pair.locked_frequency)
         assert "none locked" in repr(pair)
+
+    @pytest.mark.parametrize("count", [2, 3, 9, 201])
+    def test_a_slip_on_the_way_and_how_often_one_looks_do_not_hide_that_all_are_locked(self, count):
+        # Phases turn against each other until about t = 35, and the ring rests at the end.
+        network = network_in_time("ring", 0)
+        fine = pg.simulate(network, np.linspace(0, 50, 501), start="random", seed=0)
+        apart = fine.phases - fine.phases.mean(axis=1, keepdims=True)
+        assert np.max(np.ptp(apart[300:], axis=0)) > 0.5
+        assert np.ptp(fine.velocities[-1]) * 50 < 0.5
+        run = pg.simulate(network, np.linspace(0, 50, count), start="random", seed=0)
+        assert run.locked.all()
+        assert run.locked_frequency == pytest.approx(0.0, abs=1e-3)
+        assert run.locked.all() == pg.find_equilibrium(network, start=run.phases[-1]).stable
+
+    @pytest.mark.parametrize("time", [1.0, 10.0, 100.0])
+    def test_a_pair_that_cannot_lock_is_not_called_locked_however_short_the_run(self, time):
+        pair = pg.Network([[0, 1]], 0.1, [-0.5, 0.5])
+        for count in (2, 20, 200):
+            assert not pg.simulate(pair, np.linspace(0, time, count)).locked.any()
 
     def test_of_two_clusters_the_larger_is_locked(self):
         # Two rings at frequencies of their own, with a link too weak to hold them together.

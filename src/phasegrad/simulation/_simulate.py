@@ -138,7 +138,8 @@ def simulate(
         turning = np.zeros_like(turning)
     shape = (moments.size, *motion.shape, size)
     turning = turning.reshape(motion.shape)
-    return Trajectory(moments, phases.reshape(shape), velocities.reshape(shape), networks, frame, turning)
+    states = phases.reshape(shape), velocities.reshape(shape)
+    return Trajectory(moments, *states, networks, frame, turning, bool(np.any(strength)))
 
 
 def _followed(

@@ -28,9 +28,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 #: Share of the time, at its end, over which frequencies are averaged.
-LAST = 0.5
-# The most that two locked oscillators move against each other between the last two quarters of the time, in radians.
-_SLIP = 0.5
+LAST = 0.25
+# The most that two locked oscillators would move against each other in the whole time, as they move at its end, in
+# radians; with noise, that they do move from its third quarter to its last.
+_APART = 0.5
+# The fewest times whose phases are averaged.
+_FEW = 4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,6 +53,8 @@ class Trajectory:
     frame : {"rotating", "laboratory"}
     turning : ndarray, shape (...)
         How fast the frame turns: frequencies at rest are larger by that.
+    noisy : bool
+        Whether there was noise.
 
     See Also
     --------
@@ -70,6 +75,7 @@ class Trajectory:
     networks: tuple[Network, ...]
     frame: str
     turning: FloatArray
+    noisy: bool = False
 
     def __post_init__(self) -> None:
         for name in ("times", "phases", "velocities", "turning"):
@@ -111,25 +117,47 @@ class Trajectory:
 
     @lazy_property
     def locked(self) -> BoolArray:
-        """Which oscillators are locked, shape (..., N).
+        """Which oscillators are locked at the end, shape (..., N).
 
-        The largest group, of two at least, whose mean phases moved by the same from the third quarter of the time to
-        the last, to within half a radian; where a field or a clamped input fixes the frame, those that moved by less
-        than that. A run must be long for it: frequencies that differ by less than 1 / time cannot be told apart.
+        All, if at the end they move so nearly alike that none would leave the others by half a radian in the whole
+        time, and none turned by half a turn against the others in its last quarter. Else the largest group, of two at
+        least, that would not move apart by half a radian in the whole time as their mean phases move in its last
+        quarter. Where a field or a clamped input fixes the frame, those that would not move by that. With noise, those
+        whose mean phases did not from the third quarter of the time to the last. Frequencies that differ by less than
+        1 / (2 time) cannot be told apart: a run must be long to show who drifts slowly.
         """
-        first, end = self._since(LAST), self.times.size
+        return self._locked[0]
+
+    @lazy_property
+    def _locked(self) -> tuple[BoolArray, FloatArray]:
+        """Which oscillators are locked, and how fast each moves as seen by what says so, (..., N) each."""
+        first, end, shape = self._since(2 * LAST if self.noisy else LAST), self.times.size, self.phases.shape[1:]
+        time = float(self.times[-1] - self.times[0])
         middle = (first + end + 1) // 2
-        moved = self.phases[middle:].mean(axis=0) - self.phases[first:middle].mean(axis=0)
+        span = float(self.times[middle:].mean() - self.times[first:middle].mean())
+        means = (self.phases[middle:].mean(axis=0) - self.phases[first:middle].mean(axis=0)) / span
+        by_means = self._together(means * (span if self.noisy else time), _APART)
+        if self.noisy:
+            return by_means, means
+        still = self._together(self.velocities[-1] * time, _APART)
+        if end - first < _FEW:
+            return still, self.velocities[-1]
+        still = still & self._together(self.phases[-1] - self.phases[first], np.pi)
+        rest = np.broadcast_to(np.all(still, axis=-1, keepdims=True), shape)
+        return rest | by_means, np.where(rest, self.velocities[-1], means)
+
+    def _together(self, moved: FloatArray, width: float) -> BoolArray:
+        """Return the largest group that moved by the same to within a width, or not at all where the frame is fixed."""
         if not self.network.pinned:
-            return np.asarray(np.abs(moved) < _SLIP)
+            return np.asarray(np.abs(moved) < width)
         rows = moved.reshape(-1, self.network.size)
-        return np.array([_largest_group(row, _SLIP) for row in rows]).reshape(moved.shape)
+        return np.array([_largest_group(row, width) for row in rows], dtype=bool).reshape(moved.shape)
 
     @property
     def locked_frequency(self) -> FloatArray:
         """The mean frequency of those that are locked, shape (...), in the frame; NaN where none is."""
         number = np.sum(self.locked, axis=-1)
-        total = np.sum(np.where(self.locked, self.frequencies(), 0.0), axis=-1)
+        total = np.sum(np.where(self.locked, self._locked[1], 0.0), axis=-1)
         return np.asarray(np.where(number > 0, total / np.maximum(number, 1), np.nan))
 
     def time_to_lock(self, tolerance: float = 1e-3) -> FloatArray:
