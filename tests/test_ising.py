@@ -385,6 +385,20 @@ class TestLearning:
         assert xor(0.2, 2, 150)["with"] == [1.0, 1.0]
 
 
+def test_the_sides_of_a_cut_have_the_names_of_the_nodes():
+    import networkx as nx
+
+    graph = nx.Graph([("b", "a"), ("a", "d"), ("d", "c"), ("c", "b")])
+    found = pg.ising.solve(pg.ising.Problem.from_networkx(graph), runs=10)
+    assert {frozenset(side) for side in found.sides()} == {frozenset("ac"), frozenset("bd")}
+    for run in range(10):
+        assert nx.cut_size(graph, *found.sides(run)) == found.cuts[run]
+    numbered = pg.ising.Problem.max_cut([[0, 1], [1, 0]])
+    assert sorted(map(tuple, pg.ising.solve(numbered, runs=5).sides())) == [(0,), (1,)]
+    with pytest.raises(ValueError, match=r"'run' parameter of Solutions\.sides"):
+        found.sides(-1)
+
+
 class TestStudy:
     def test_the_page_shows_what_the_file_holds_and_what_was_kept(self):
         from pathlib import Path

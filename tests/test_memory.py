@@ -208,7 +208,7 @@ class TestBadInput:
         ("patterns", "said"),
         [
             ([[1, -1, 0], [1, 1, 1]], r"must hold \+1 and -1.*Got 0"),
-            (np.array([[0, 1, 1], [1, 0, 1]]), "of 0 and 1 make booleans"),
+            (np.array([[0, 1, 1], [1, 0, 1]]), "make booleans of 0 and 1"),
             (np.where(np.arange(32).reshape(4, 8) % 3 == 0, 1, -1)[[0, 1, 0]], "holds one pattern twice: 0 and 2"),
             (np.where(np.arange(4)[:, None] >> np.arange(2) & 1, 1, -1), "holds 4 patterns of 2 pixels"),
             ([[1, -1, 1], [1, -1]], "of one length"),

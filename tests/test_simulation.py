@@ -612,7 +612,7 @@ class TestTransition:
         ("arguments", "options", "words"),
         [
             (("cauchy",), {}, "'frequencies' parameter of transition must be one of 'lorentzian'"),
-            (("lorentzian", [2.0, 1.0]), {}, "must be positive numbers that increase"),
+            (("lorentzian", [2.0, 1.0]), {}, "must be a list of positive numbers that increase"),
             (("lorentzian",), {"centre": 1.0}, "'centre' of transition is for 'bimodal' frequencies"),
             (("bimodal",), {}, "'centre' of transition is for 'bimodal' frequencies, and above 0"),
             (([0.1, 0.2],), {}, "have no critical coupling to go by: give 'couplings'"),

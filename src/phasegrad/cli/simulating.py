@@ -126,7 +126,9 @@ def simulate(
         )  # fmt: skip
     tables(json).print(run_table(found))
     put(plot, lambda place: draw_run(found, place), json=json)
-    put_json(json, found.as_dict())
+    settings = {"network": network, "size": chosen.size, "coupling": coupling, "spread": spread, "inputs": driven}
+    settings |= {"start": start, "noise": noise, "inertia": inertia, "damping": damping, "seed": seed}
+    put_json(json, {"settings": settings, **found.as_dict()})
     raise typer.Exit(0 if bool(found.locked.all()) else 1)
 
 

@@ -70,5 +70,6 @@ def ising(
         )  # fmt: skip
     tables(json).print(solutions_table(found))
     put(plot, lambda place: draw_cuts(found, place), json=json)
-    put_json(json, found.as_dict())
+    settings = {"time": time, "injection": injection, "noise": noise, "seed": seed}
+    put_json(json, {"settings": settings, **found.as_dict()})
     raise typer.Exit(0 if bool(found.stable[found.best]) else 1)

@@ -129,6 +129,8 @@ class Equilibria:
         ]
         if self.winding_starts:
             lines[0] += f" and {self.winding_starts} of {counted(self.winding_total, 'winding start')}"
+            if self.winding_starts < self.winding_total:
+                lines[0] += f"; winding={self.winding_total} would try all"
         lines += ["  " + "  ".join(self._words(k)) for k in range(min(len(self), _SHOWN))]
         if len(self) > _SHOWN:
             lines.append(f"  ... and {len(self) - _SHOWN} more")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from phasegrad._validation import Array, BoolArray, FloatArray, counted, frozen_array
+from phasegrad._validation import Array, BoolArray, FloatArray, counted, frozen_array, whole_number
 from phasegrad.equilibria import Equilibrium, find_equilibrium
 from phasegrad.ising._problem import Problem
 from phasegrad.networks import Network
@@ -78,6 +79,16 @@ class Solutions:
     def best_spins(self) -> Array:
         """The spins of the lowest energy, shape (N,)."""
         return np.asarray(self.spins[self.best])
+
+    def sides(self, run: int | None = None) -> tuple[list[Hashable], list[Hashable]]:
+        """Return the nodes with spin 1 and those with spin -1 of a run, the best if none is named.
+
+        By their labels, or by their numbers where they have none.
+        """
+        spins = self.best_spins if run is None else self.spins[whole_number("run", run, 0, "Solutions.sides")]
+        labels = self.problem.labels or tuple(range(self.problem.size))
+        up = [label for label, spin in zip(labels, spins, strict=True) if spin > 0]
+        return up, [label for label, spin in zip(labels, spins, strict=True) if spin < 0]
 
     @cached_property
     def certificates(self) -> Equilibrium:

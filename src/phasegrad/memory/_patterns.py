@@ -120,7 +120,7 @@ def checked_signs(name: str, given: ArrayLike, owner: str) -> FloatArray:
     if np.any(np.abs(values) != 1):
         wrong = float(values[np.abs(values) != 1].flat[0])
         raise ValueError(
-            f"The '{name}' parameter of {owner} must hold +1 and -1, or True and False. Got {wrong:g}; of 0 and 1 make "
-            "booleans."
+            f"The '{name}' parameter of {owner} must hold +1 and -1, or True and False. Got {wrong:g}; make booleans "
+            "of 0 and 1 by astype(bool)."
         )
     return values

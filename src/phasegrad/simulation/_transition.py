@@ -333,5 +333,8 @@ def _checked_couplings(given: ArrayLike | None, critical: float | None) -> Float
         return critical * np.linspace(1.1, 3.0, 10)
     strengths = finite_array("couplings", given, "transition")
     if strengths.ndim != 1 or not strengths.size or np.any(strengths <= 0) or np.any(np.diff(strengths) <= 0):
-        raise ValueError("The 'couplings' parameter of transition must be positive numbers that increase.")
+        raise ValueError(
+            "The 'couplings' parameter of transition must be a list of positive numbers that increase. Got "
+            f"{given!r:.80}."
+        )
     return strengths
