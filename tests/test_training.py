@@ -1155,6 +1155,12 @@ class TestBadInput:
         with pytest.raises(ValueError, match="each of its own shape"):
             state.replace(coupling=np.ones(3))
 
+    def test_what_goes_on_is_not_called_untrained(self):
+        network, data, plan = pg.layered(2, 5, 2, seed=0), pg.datasets.vowels("a,i", seed=0), pg.paper_plan(epochs=4)
+        begun = pg.train(network, data, plan, until=2)
+        assert "% untrained, " in str(begun)
+        assert "% at epoch 2, " in str(pg.train(network, data, plan, state=begun.state))
+
     def test_what_is_no_state_is_refused(self, tmp_path):
         with pytest.raises(FileNotFoundError, match="There is no file"):
             pg.load_state(tmp_path / "gone.npz")

@@ -42,9 +42,10 @@ def plot_trajectory(run: Trajectory, ax: Axes | None, kind: str) -> Axes:
         for k in shown:
             axes.plot(run.times, lines[:, k], color=CYCLE[0] if locked[k] else CYCLE[5], linewidth=0.9, alpha=0.8)
         axes.set_ylabel("phase (rad)" if kind == "phases" else "frequency (rad / time)")
-        drifting = "" if locked.all() else " (vermilion: drifting)"
+        drifting = "" if locked.all() else " (orange: drifting)"
         first = f", first of {counted(run.turning.size, 'sample')}" if run.turning.size > 1 else ""
-        axes.set_title(f"{locked.sum()} of {locked.size} locked, {run.frame} frame{drifting}{first}")
+        drawn = f", {shown.size} drawn" if shown.size < locked.size else ""
+        axes.set_title(f"{locked.sum()} of {locked.size} locked{drawn}, {run.frame} frame{drifting}{first}")
     return axes
 
 

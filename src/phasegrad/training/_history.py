@@ -369,9 +369,11 @@ class Training:
             scores, word, form = getattr(history, f"{part}_loss"), "loss", ".4g"
         first, last = scores[:, 0], scores[:, -1]
         running = " (running)" if part == "train" else ""
+        begun = int(history.epoch[0])
+        before = f"at epoch {begun}" if begun else "untrained"
         text = (
             f"{counted(count, 'network')}, {counted(self.state.epoch, 'epoch')}: {part} {word}{running} "
-            f"{first.mean():{form}} untrained, {last.mean():{form}} trained"
+            f"{first.mean():{form}} {before}, {last.mean():{form}} trained"
         )
         if count > 1:
             low, high = (last.max(), last.min()) if word == "loss" else (last.min(), last.max())
