@@ -146,6 +146,11 @@ class TestGradientFromPhases:
         named = pg.gradient_from_phases(other, free.phases[order], nudged[order], 0.1, wrt=("omega", "coupling"))
         np.testing.assert_allclose(named["omega"], plain["omega"][order], atol=1e-13)
 
+    def test_no_sample_has_no_gradient(self):
+        network = pg.layered(2, 5, 2, seed=0)
+        found = pg.gradient_from_phases(network, np.zeros((0, 9)), np.zeros((0, 9)), 0.1, inputs=np.zeros((0, 2)))
+        assert found["omega"].shape == (0, 9)
+
     @pytest.mark.parametrize(
         ("change", "message"),
         [

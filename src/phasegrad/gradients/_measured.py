@@ -84,7 +84,7 @@ def gradient_from_phases(
     span = beta if opposite is None else 2 * beta
     values = combined(network, system, names, base, [(1 / span, states[0]), (-1 / span, states[1])])
     units = {name: in_units(network, name, slope, frequencies) for name, slope in values.items()}
-    return {name: slope.reshape((*shape, -1)) for name, slope in units.items()}
+    return {name: slope.reshape((*shape, slope.shape[-1])) for name, slope in units.items()}
 
 
 def brought_together(network: Network, free: Array, others: Sequence[Array]) -> tuple[FloatArray, list[FloatArray]]:
