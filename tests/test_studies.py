@@ -1,11 +1,12 @@
 """The identity and what is near it: published figures come out, rules can be missed, `verify` shows `reproduce`."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from phasegrad import datasets, estimators
+from phasegrad import TrainingWarning, datasets, estimators, hardware
 from phasegrad.reproduction import verification
 from phasegrad.studies import (
     Verdict,
@@ -14,6 +15,7 @@ from phasegrad.studies import (
     choose,
     finite_beta,
     identity,
+    mismatch,
     peers,
     published,
     verification_studies,
@@ -125,6 +127,25 @@ def test_without_torch_the_rest_is_still_verified(monkeypatch):
     assert keys == ["identity-autograd", "identity-independent", "identity-all-autograd"]
     table = result.reproduction.outcomes["identity"].tables[0]
     assert table.rows[0][table.columns.index("PyTorch, adjoint")] is None
+
+
+def test_the_study_of_mismatch_counts_nudges_that_unlock_and_lets_other_warnings_through(monkeypatch):
+    """A nudge of 200 unlocks samples in every batch; warnings are errors here."""
+    strong = hardware.task("vowels", 1)
+    (data,) = strong.data
+    few = {name: getattr(data, name)[:12] for name in ("x_train", "y_train", "train_rows")}
+    strong = replace(strong, data=[replace(data, **few)], plan=strong.plan.replace(beta=200.0, epochs=1))
+    monkeypatch.setattr(mismatch, "task", lambda name, chips: strong)
+    for found in (mismatch.learned(1), mismatch.swept("coupling_levels", 3, 1), *mismatch.budget(1)["faults"]):
+        assert found["shortened"] > 0
+
+    def learn_with(*_):
+        warnings.warn("Training was interrupted.", TrainingWarning, stacklevel=2)
+        return hardware.Entry("", np.ones(1), np.ones(1), 0, 0), None
+
+    monkeypatch.setattr(mismatch, "learn_with", learn_with)
+    with pytest.warns(TrainingWarning, match="interrupted"):
+        mismatch.learned(1)
 
 
 class TestPeers:

@@ -46,6 +46,9 @@ _ADVISED, _SMALL = 8, 64
 class Entry:
     """What became of chips with some faults: test accuracy of each, and the cosine of its first gradient, (R,).
 
+    ``skipped`` counts the training samples that no update used, ``shortened`` the updates in which a nudge was halved
+    because it unlocked a sample; both are sums over chips and epochs.
+
     See Also
     --------
     hardware.Budget : What chips reach, fault by fault.
@@ -56,14 +59,15 @@ class Entry:
     >>> import phasegrad as pg
     >>> work = pg.hardware.task("vowels", 1)
     >>> entry, _ = pg.hardware.learn_with(pg.hardware.Hardware(), work.networks, work.data, work.plan.replace(epochs=1))
-    >>> entry.fault, entry.accuracy.shape, entry.skipped
-    ('all together', (1,), 0)
+    >>> entry.fault, entry.accuracy.shape, entry.skipped, entry.shortened
+    ('all together', (1,), 0, 0)
     """
 
     fault: str
     accuracy: FloatArray
     cosine: FloatArray
     skipped: int
+    shortened: int
 
     @property
     def mean_cosine(self) -> float | None:
@@ -76,7 +80,7 @@ class Entry:
         return {
             "fault": self.fault, "mean_accuracy": float(self.accuracy.mean()),
             "worst_accuracy": float(self.accuracy.min()), "mean_cosine": self.mean_cosine,
-            "skipped": self.skipped, "accuracies": self.accuracy.tolist(),
+            "skipped": self.skipped, "shortened": self.shortened, "accuracies": self.accuracy.tolist(),
         }  # fmt: skip
 
 
@@ -260,7 +264,9 @@ def learn_with(
     result = train(list(networks), data, plan, engine=OnDevice(chips, dead="count"), progress=show)
     if result.interrupted:
         raise KeyboardInterrupt
-    return Entry(name, result.history.test_accuracy[:, -1], cosines, int(result.history.skipped.sum())), result
+    history = result.history
+    skipped, shortened = int(history.skipped.sum()), int(history.shortened.sum())
+    return Entry(name, history.test_accuracy[:, -1], cosines, skipped, shortened), result
 
 
 def _deployed(ideal: Training, data: Any, plan: Plan, chips: Ensemble) -> FloatArray:
