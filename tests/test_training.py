@@ -1205,15 +1205,17 @@ def test_a_lattice_that_the_matrix_products_do_not_settle_goes_on_learning():
 
 @pytest.mark.slow
 def test_ten_thousand_networks_fit_into_a_gigabyte():
+    """VmHWM counts from the start of this program; ru_maxrss begins at what the process that starts it holds."""
     code = (
-        "import resource, phasegrad as pg\n"
+        "import pathlib, phasegrad as pg\n"
         "nets = [pg.layered(2, 5, 2, seed=s) for s in range(10_000)]\n"
         "data = [pg.datasets.vowels(seed=s) for s in range(10_000)]\n"
         "pg.train(nets, data, pg.paper_plan(epochs=2))\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)\n"
+        "lines = pathlib.Path('/proc/self/status').read_text().splitlines()\n"
+        "print(*(float(line.split()[1]) / 1024 for line in lines if line.startswith('VmHWM')))\n"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert float(result.stdout) < 1000
+    assert 100 < float(result.stdout) < 1000
 
 
 class TestWarmStarts:
