@@ -1,8 +1,7 @@
-"""The registry of claims, its page of documentation, and the verdicts of all seeds."""
+"""The registry of claims, its page of documentation, and the statistics behind a verdict."""
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ from scipy import stats
 import phasegrad
 from phasegrad.equilibria import find_equilibrium
 from phasegrad.report.document import claims_document
-from phasegrad.studies import STUDIES, Verdict, choose, conditions, modulation, statistics
+from phasegrad.studies import STUDIES, Verdict, choose, conditions, statistics
 from phasegrad.studies.arms import Arm, load, run_arm, trained_networks
 
 CLAIMS = [claim for study in STUDIES for claim in study.claims]
@@ -186,62 +185,3 @@ class TestArms:
         plain = run_arm(**vars(Arm(seeds=2, epochs=10, learn="both")))
         lifted = run_arm(**vars(Arm(seeds=2, epochs=10, learn="both", intervention="floor")))
         assert np.all(np.array(lifted["moved"]) > np.array(plain["moved"]))
-
-
-@pytest.fixture(scope="module")
-def results():
-    """The nine arms behind the stored file, 7.2 million updates, and the best of them as described."""
-    pieces = modulation.STUDY.plan(None)
-    return {name: pieces[name].run() for name in pieces if name.endswith("published") or name == "omega_0.01"}
-
-
-@pytest.mark.slow
-class TestModulation:
-    """The stored file of the FM task: 9 arms of 20 seeds, best evaluations under the edge leak."""
-
-    def test_every_stored_value_comes_out(self, results):
-        measure = modulation.ARMS.met("").measure(results)
-        assert (measure.value, measure.n) == (1.0, 180)
-
-    def test_as_described_the_last_epoch_is_worse_than_chance(self, results):
-        run = results["omega_0.01"]
-        assert np.mean(run["test"]) == pytest.approx(0.3925)
-        assert np.sum(np.array(run["test"]) > 0.6) == 7
-
-    def test_single_precision_of_the_inputs_is_part_of_the_variant_alone(self, results):
-        """It moves costs by a little; as described, products are rounded as everywhere else."""
-        arm = modulation.ARMS["omega_0.01"]
-        assert arm.variant.single
-        assert not arm.arm.single
-        double = run_arm(**vars(replace(arm.variant, single=False)))
-        assert double["train_loss"] != results["omega_0.01_published"]["train_loss"]
-        np.testing.assert_allclose(double["train_loss"], results["omega_0.01_published"]["train_loss"], rtol=1e-3)
-
-
-def beginning(result, seeds, fewer):
-    """What a piece would have returned for fewer seeds: no seed depends on another."""
-    if isinstance(result, dict):
-        return {key: beginning(value, seeds, fewer) for key, value in result.items()}
-    return result[:fewer] if isinstance(result, list) and len(result) == seeds else result
-
-
-@pytest.mark.slow
-def test_all_seeds_give_the_documented_verdicts_and_fewer_never_contradict_them():
-    cache = {}
-    for study in STUDIES:
-        for piece in study.plan(None).values():
-            if piece.identity not in cache:
-                cache[piece.identity] = json.loads(json.dumps(piece.run()))
-    found = {}
-    for seeds in (None, 2, 5, 10, 20, 35, 50, 80):
-        for study in STUDIES:
-            results, whole = {}, study.plan(None)
-            for name, piece in study.plan(seeds).items():
-                counts = [each.arguments.get("seeds") for each in (whole[name], piece)]
-                result = cache[whole[name].identity]
-                results[name] = result if counts[0] == counts[1] else beginning(result, *counts)
-            for judgement in study.assess(results, seeds).judgements:
-                key, verdict = judgement.claim.key, judgement.verdict
-                may_be = {found.setdefault(key, verdict), Verdict.UNDECIDED, Verdict.NOT_MEASURED}
-                assert verdict in may_be, f"{key} with {seeds} seeds: {judgement.reason}"
-    assert found == documented_verdicts()

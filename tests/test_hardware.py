@@ -467,17 +467,6 @@ class TestBudget:
         with pytest.raises(ValueError, match=words):
             pg.hardware.task(name, chips)
 
-    @pytest.mark.slow
-    def test_fifty_chips_with_all_faults_learn_vowels(self):
-        """Five levels, 1 % of both mismatches, 1 ps at 3 GHz."""
-        chosen = pg.hardware.task("vowels", 50)
-        kind = Hardware(
-            frequency_mismatch=0.01, coupling_mismatch=0.01, coupling_levels=5, readout=pg.Readout.from_time(1e-12, 3e9)
-        )
-        entry, _ = pg.hardware.learn_with(chosen.fitted(kind), chosen.networks, chosen.data, chosen.plan)
-        assert entry.accuracy.mean() >= 0.99
-        assert entry.accuracy.min() >= 0.95
-
 
 class TestCommand:
     def test_the_budget_is_shown_drawn_and_written(self, tmp_path):
