@@ -62,11 +62,11 @@ def reduced_matrix(network: pg.Network, phases: np.ndarray) -> np.ndarray:
     return np.delete(np.delete(matrix, network.reference, 0), network.reference, 1)
 
 
-def check_claims(indices: range) -> dict[pg.Status, int]:
+def check_claims(indices: range, solver: str | pg.Newton = "auto") -> dict[pg.Status, int]:
     counts = dict.fromkeys(pg.Status, 0)
     for index in indices:
         network = random_case(index)
-        found = pg.find_equilibrium(network, start="random", seed=index)
+        found = pg.find_equilibrium(network, start="random", seed=index, solver=solver)
         counts[found.status.item()] += 1
         if found.stable:
             assert eigvalsh(reduced_matrix(network, found.phases))[0] > 0, f"network {index}"
@@ -85,7 +85,8 @@ def test_100_random_networks_keep_what_they_claim(first):
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 10_000, 1000))
 def test_10000_random_networks_keep_what_they_claim(first):
-    counts = check_claims(range(first, first + 1000))
+    """A hundred steps: most of the time would go into networks that settle nowhere and so claim nothing."""
+    counts = check_claims(range(first, first + 1000), pg.Newton(max_steps=100))
     assert counts[pg.Status.STABLE] >= 500
 
 
