@@ -117,7 +117,7 @@ class TestCompletion:
     [
         (("train", "xor", "--epochs", "2"), "epoch 2 of 2"),
         (("train", "iris", "--epochs", "2", "--hidden", "2"), "epoch 2 of 2, loss"),
-        pytest.param(("chip", "vowels", "--chips", "1", "--epochs", "2"), "epoch 2 of 2", marks=pytest.mark.slow),
+        (("chip", "vowels", "--preset", "ideal", "--chips", "1", "--epochs", "2"), "epoch 2 of 2"),
         (("grid", "case9"), "following the state of case9"),
     ],
 )

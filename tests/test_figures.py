@@ -302,11 +302,14 @@ def test_what_the_start_decides_is_what_training_gives():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", classifiers.TASKS)
 def test_the_classifier_scores_what_is_stored(name):
-    """To a quarter of a percent: single samples may fall the other way with other matrix products."""
-    stored, again = results("classifiers")["tasks"][name], classifiers.scores(name)
-    for key, tolerance in (("accuracy", 0.0025), ("logistic", 0.0025)):
-        assert np.mean(again[key]) == pytest.approx(np.mean(stored[key]), abs=tolerance)
-    assert min(again["accuracy"]) == pytest.approx(min(stored["accuracy"]), abs=0.025)
+    """The first seeds of a task, a tenth of the work; with other matrix products single samples may differ."""
+    task = classifiers.TASKS[name]
+    seeds = max(1, task.seeds // 10)
+    stored, again = results("classifiers")["tasks"][name], classifiers.scores(name, seeds)
+    tested = len(task.load(0).y_test)
+    for key in ("accuracy", "logistic"):
+        assert len(stored[key]) == task.seeds
+        assert abs(np.sum(again[key]) - np.sum(stored[key][:seeds])) * tested < 3.5
 
 
 @pytest.mark.slow
