@@ -247,9 +247,11 @@ def test_the_branch_ends_where_it_does(kind):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_the_branch_ends_where_it_does_in_all_cases(kind):
+    """Every tenth case is in the normal run."""
     assert sum(KINDS.values()) == 460
     for seed in range(KINDS[kind]):
-        check_case(kind, seed)
+        if seed % 10:
+            check_case(kind, seed)
 
 
 @pytest.mark.parametrize("dip", [1e-2, 1e-4, 1e-6, -1e-6, -1e-4, -1e-2])

