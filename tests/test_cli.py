@@ -570,12 +570,14 @@ class TestReproduce:
         assert opened.read_text().strip() == (out / "index.html").as_uri()
 
     @pytest.mark.slow
-    def test_a_folder_of_another_run_is_kept_unless_fresh(self, tmp_path):
-        assert run(*self.words, "--out", str(tmp_path)).returncode == 0
-        other = run("reproduce", "finite-beta", "--seeds", "1", "--out", str(tmp_path))
-        assert other.returncode == 2
-        assert "made with 2 seeds instead of 1 seed" in " ".join(other.stderr.split())
-        assert run("reproduce", "finite-beta", "--seeds", "1", "--out", str(tmp_path), "--fresh").returncode == 0
+    def test_a_folder_of_another_run_is_kept_unless_fresh(self, tmp_path, here):
+        place = ("--workers", "1", "--out", str(tmp_path))
+        assert here(*self.words, *place).returncode == 0
+        other = ("reproduce", "finite-beta", "--seeds", "1", *place)
+        refused = here(*other)
+        assert refused.returncode == 2
+        assert "made with 2 seeds instead of 1 seed" in " ".join(refused.stderr.split())
+        assert here(*other, "--fresh").returncode == 0
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
     def test_ctrl_c_says_what_is_kept(self, tmp_path, number):
