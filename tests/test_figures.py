@@ -314,8 +314,11 @@ def test_the_classifier_scores_what_is_stored(name):
 
 @pytest.mark.slow
 def test_five_oscillators_solve_xor_as_often_as_is_stored():
+    """With five starts all seeds do, and so the first thirty do."""
     stored = results("classifiers")["xor"]
-    assert (classifiers.solved(1), classifiers.solved(5)) == (stored["one start"], stored["five starts"])
+    assert classifiers.solved(1) == stored["one start"]
+    assert stored["five starts"] == 100
+    assert classifiers.solved(5, 30) == 30
 
 
 def test_results_are_computed_part_by_part_and_kept(tmp_path, monkeypatch, capsys):
