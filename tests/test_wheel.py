@@ -143,7 +143,8 @@ def test_the_wheel_works_with_its_plain_dependencies(version, wheel, tmp_path):
 
     run(program, "-m", "venv", str(tmp_path / "venv"))
     python, command = (str(tmp_path / "venv" / "bin" / name) for name in ("python", "phasegrad"))
-    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    # Compiled by pip, all modules of SciPy and scikit-learn would take longer than everything that is run here.
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
     index = subprocess.run([*pip, "--dry-run", "rich"], capture_output=True, text=True, env=environment)
     if index.returncode:
         pytest.skip("There is no package index to install from.")
