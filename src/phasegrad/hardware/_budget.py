@@ -19,7 +19,7 @@ from phasegrad.hardware._hardware import Hardware
 from phasegrad.hardware._learning import OnDevice
 from phasegrad.networks import Network
 from phasegrad.readouts import Readout
-from phasegrad.training import History, Plan, Training, train
+from phasegrad.training import History, Plan, Training, train_whole
 
 TOGETHER = "all together"
 """What all faults together are called.
@@ -257,15 +257,13 @@ def learn_with(
 
     chips = hardware.ensemble(networks[0], len(networks))
     cosines = _cosines(chips, networks, data, plan)
-    result = train(list(networks), data, plan, engine=OnDevice(chips, dead="count"), progress=show)
-    if result.interrupted:
-        raise KeyboardInterrupt
+    result = train_whole(list(networks), data, plan, engine=OnDevice(chips, dead="count"), progress=show)
     return Entry(name, result.history.test_accuracy[:, -1], cosines, int(result.history.skipped.sum())), result
 
 
 def _deployed(ideal: Training, data: Any, plan: Plan, chips: Ensemble) -> FloatArray:
     """Return the test accuracies of chips that are given what ideal networks learned."""
-    result = train(list(ideal.networks), data, plan, epochs=0, engine=OnDevice(chips, dead="count"))
+    result = train_whole(list(ideal.networks), data, plan, epochs=0, engine=OnDevice(chips, dead="count"))
     return np.asarray(result.history.test_accuracy[:, -1])
 
 

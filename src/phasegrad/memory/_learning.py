@@ -21,7 +21,7 @@ from phasegrad.memory._memory import CUE, PULL, TOLERANCE, Memory, memory_of
 from phasegrad.memory._patterns import checked_patterns, flipped_pixels
 from phasegrad.networks import Network
 from phasegrad.objectives import PhaseTargets
-from phasegrad.training import Plan, train
+from phasegrad.training import Plan, train_whole
 
 # Rate times the number of oscillators: what one update of a batch may do to a local field.
 _RATE = 0.64
@@ -119,7 +119,7 @@ def learn(
     chosen = (_plan(size) if plan is None else plan).replace(**changes)
     if chosen.augmentation is None:
         chosen = chosen.replace(augmentation=Flips(size, flips))
-    result = train(blank.network, (samples, np.pi / 2 * samples), chosen, seed=seed)
+    result = train_whole(blank.network, (samples, np.pi / 2 * samples), chosen, seed=seed)
     return Memory(_scaled(result.networks[0], rows), np.asarray(patterns))
 
 

@@ -19,7 +19,7 @@ from phasegrad.training._optimizers import (
 from phasegrad.training._plan import Plan, Shuffle, classifier_plan, image_plan, paper_plan
 from phasegrad.training._samples import Samples
 from phasegrad.training._tensors import DTYPES
-from phasegrad.training._train import ENGINES, Report, check_device, prepare, train
+from phasegrad.training._train import ENGINES, Interrupted, Report, check_device, prepare, train, train_whole
 
 __all__ = [
     "DTYPES",
@@ -30,6 +30,7 @@ __all__ = [
     "Cosine",
     "Engine",
     "History",
+    "Interrupted",
     "Learner",
     "Memory",
     "Momentum",
@@ -56,4 +57,5 @@ __all__ = [
     "processors",
     "save_state",
     "train",
+    "train_whole",
 ]
