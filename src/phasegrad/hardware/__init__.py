@@ -7,6 +7,7 @@ from phasegrad.hardware._hardware import FAULTS, Hardware
 from phasegrad.hardware._learning import OnDevice
 from phasegrad.hardware._presets import preset, presets
 from phasegrad.hardware._tasks import TASKS, Task, task
+from phasegrad.training import DeviceError
 
 __all__ = [
     "FAULTS",
@@ -15,6 +16,7 @@ __all__ = [
     "Budget",
     "Chip",
     "Device",
+    "DeviceError",
     "Ensemble",
     "Entry",
     "Hardware",

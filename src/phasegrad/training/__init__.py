@@ -2,7 +2,7 @@
 
 from phasegrad.training._engine import Engine, Problem, Progress, Tallies
 from phasegrad.training._files import load_state, save_state
-from phasegrad.training._history import History, Training, TrainingState, TrainingWarning
+from phasegrad.training._history import DeviceError, History, Training, TrainingState, TrainingWarning
 from phasegrad.training._lanes import processors
 from phasegrad.training._learner import Learner, missing
 from phasegrad.training._optimizers import (
@@ -28,6 +28,7 @@ __all__ = [
     "Arrays",
     "Constant",
     "Cosine",
+    "DeviceError",
     "Engine",
     "History",
     "Interrupted",

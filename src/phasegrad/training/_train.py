@@ -15,7 +15,15 @@ from phasegrad.networks import Network
 from phasegrad.objectives import check_cost
 from phasegrad.training._batch import BatchEngine
 from phasegrad.training._engine import Engine, Problem, Progress, Tallies
-from phasegrad.training._history import History, Training, TrainingState, TrainingWarning, evaluation, origin_of
+from phasegrad.training._history import (
+    DeviceError,
+    History,
+    Training,
+    TrainingState,
+    TrainingWarning,
+    evaluation,
+    origin_of,
+)
 from phasegrad.training._lanes import LaneEngine
 from phasegrad.training._optimizers import Arrays
 from phasegrad.training._plan import Plan, classifier_plan
@@ -305,7 +313,13 @@ class _Run:
 
     def go(self, last: int, report: Report | None) -> Training:
         """Train up to an epoch."""
-        rows, warned = [self._untrained()], self.epoch >= last or self._warn_of_bias("Before training")
+        snapshot = self._snapshot()
+        try:
+            rows = [self._untrained()]
+        except DeviceError as error:
+            error.state = snapshot
+            raise
+        warned = self.epoch >= last or self._warn_of_bias("Before training")
         snapshot, ended = self._snapshot(), "patience" if self._all_stopped() else "finished"
         since = Tallies.zeros(len(self.networks))
         try:
@@ -328,6 +342,9 @@ class _Run:
                     report(self.epoch, History.of(rows))
         except KeyboardInterrupt:
             ended = "interrupted"
+        except DeviceError as error:
+            error.state, error.training = snapshot, self._result(rows, snapshot, "failed")
+            raise
         if ended == "finished" and self.epoch < self.plan.epochs:
             ended = "until"
         if not warned and ended != "interrupted":
@@ -422,7 +439,7 @@ class _Run:
                 stacklevel=5,
             )
         rows = [row for row in rows if row["epoch"] <= state.epoch]
-        if ended != "interrupted":
+        if ended not in ("interrupted", "failed"):
             self._warn_of_idleness(rows)
         chosen = state.parameters if state.best is None else state.best[1]
         networks = tuple(self._current(chosen))
