@@ -19,7 +19,7 @@ from phasegrad.initial import STARTS
 from phasegrad.models import Model, confusion_counts, load_model, save_model
 from phasegrad.networks import Dense, Network, complete, layered, layers, mean_field, ring, small_world
 from phasegrad.runs._tables import Quantities
-from phasegrad.training import History, Report, Training, image_plan, train
+from phasegrad.training import History, Interrupted, Report, Training, image_plan, train_whole
 
 if TYPE_CHECKING:
     from phasegrad.estimators import OscillatorClassifier, OscillatorRegressor
@@ -308,7 +308,10 @@ class ImageRun:
             if progress is not None:
                 progress(epoch, history, (last - start) / epoch)
 
-        training = train(network, data, plan, seed=seed, device=device, dtype=dtype, progress=note)
+        try:
+            training = train_whole(network, data, plan, seed=seed, device=device, dtype=dtype, progress=note)
+        except Interrupted as stop:
+            training = stop.training
         return cls(seed, data, training, device, (last - start) / max(training.state.epoch, 1))
 
     @property
