@@ -27,14 +27,13 @@ def in_library(place):
     import phasegrad as pg
 
     x, y = load_iris(return_X_y=True)
-    classifier = pg.OscillatorClassifier(hidden=5, epochs=ENDLESS, random_state=0, objective=marking())
+    classifier = pg.OscillatorClassifier(hidden=5, epochs=ENDLESS, random_state=0, schedule=marking())
     if place == "train":
-        data = pg.datasets.xor()
         network = pg.signed_layers(2, 1, 2, rest=pg.CosineCrossEntropy.undecided)
-        print(pg.train(network, data, epochs=ENDLESS, progress=begun).ended)
+        print(pg.train(network, pg.datasets.xor(), epochs=ENDLESS, schedule=marking()).ended)
     elif place == "fit":
         try:
-            classifier.fit(x, y, progress=begun)
+            classifier.fit(x, y)
         except KeyboardInterrupt:
             print("interrupted" if classifier.training_.interrupted else "finished")
             raise
@@ -45,15 +44,15 @@ def in_library(place):
 
 
 def marking():
-    """Return an objective that says when it is asked: the workers of a search tell nobody else."""
+    """Return a schedule that says when an epoch begins: the workers of a search tell nobody else."""
     import phasegrad as pg
 
-    class Marking(pg.CosineCrossEntropy):
-        def force(self, *given):
+    class Marking(pg.Cosine):
+        def factor(self, progress):
             begun()
-            return super().force(*given)
+            return super().factor(progress)
 
-    return Marking(sharpness=16)
+    return Marking()
 
 
 def at_command(place):

@@ -237,22 +237,18 @@ class TestCommands:
 def test_processes_stop_with_all_that_they_started(place, number, tmp_path):
     """A library call answers SIGTERM as Python does, by ending; a command answers both signals alike."""
     command = [sys.executable, stopping_places.__file__, place]
-    process = subprocess.Popen(
+    with subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env={**os.environ, "NO_COLOR": "1", "TERM": "dumb"},
-    )  # fmt: skip
-    while not (tmp_path / "training").exists():
-        assert process.poll() is None, process.stderr.read()
-        time.sleep(0.02)
-    time.sleep(0.5)
-    started = psutil.Process(process.pid).children(recursive=True)
-    start = time.monotonic()
-    process.send_signal(number)
-    process.wait(60)
-    gone, alive = psutil.wait_procs(started, 60)
-    print(f"{place}, {number.name}: {time.monotonic() - start:.2f} s, {len(gone)} children")
-    assert not alive
-    said, errors = process.stdout.read(), process.stderr.read()
+    ) as process:  # fmt: skip
+        while not (tmp_path / "training").exists():
+            assert process.poll() is None, process.stderr.read()
+            time.sleep(0.02)
+        time.sleep(0.5)
+        started = psutil.Process(process.pid).children(recursive=True)
+        process.send_signal(number)
+        said, errors = process.communicate(timeout=60)
+    assert not psutil.wait_procs(started, 60)[1]
     if place in COMMANDS:
         assert process.returncode == 128 + number
         assert "Stopped" in errors

@@ -113,8 +113,13 @@ def grid(
     from phasegrad.report import draw_grid, grid_tables
 
     check_places(json, picture=plot)
-    with Console(stderr=True).status(f"following the state of {printable(case)} to where synchrony is lost ..."):
-        found = analyse(phasegrad.datasets.grids.load(case), scale=scale, relieve=relieve)
+    words = f"following the state of {printable(case)} to where synchrony is lost"
+    with Console(stderr=True).status(f"{words} ...") as status:
+
+        def show(locked: float, end: float) -> None:
+            status.update(f"{words}: at {locked:.4g} of about {end:.4g} times the power ...")
+
+        found = analyse(phasegrad.datasets.grids.load(case), scale=scale, relieve=relieve, progress=show)
     tables(json).print(grid_tables(found))
     put(plot, lambda place: draw_grid(found, place), json=json)
     put_json(json, found.as_dict())
