@@ -417,16 +417,17 @@ class DeviceError(RuntimeError):
     ...             raise TimeoutError("no answer")
     ...         return super().read()
     >>> work = pg.hardware.task("vowels", 1)
+    >>> plan = work.plan.replace(epochs=4, beta=0.5)
     >>> engine = pg.hardware.OnDevice([Shaky(pg.hardware.Hardware(), work.networks[0], seed=0)])
     >>> state = None
     >>> for attempt in range(3):
     ...     try:
-    ...         result = pg.train(work.networks, work.data, work.plan, engine=engine, state=state)
+    ...         result = pg.train(work.networks, work.data, plan, engine=engine, state=state)
     ...         break
     ...     except pg.hardware.DeviceError as error:
     ...         state = error.state
     >>> attempt, result.state.epoch
-    (1, 10)
+    (1, 4)
     """
 
     state: TrainingState
