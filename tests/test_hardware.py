@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import phasegrad as pg
 from phasegrad.cli import app
-from phasegrad.hardware import FAULTS, Chip, Device, Hardware, OnDevice, preset, presets
+from phasegrad.hardware import FAULTS, Chip, Device, DeviceError, Hardware, OnDevice, preset, presets
 
 INPUTS = np.random.default_rng(5).uniform(-1, 1, (6, 2))
 TORQUES = np.random.default_rng(6).uniform(-1, 1, (6, 2))
@@ -414,6 +414,56 @@ class TestOnDevice:
         network = NETWORK.replace(coupling_reverse=1.2 * NETWORK.coupling)
         with pytest.raises(ValueError, match="reciprocal"):
             pg.train(network, vowels(), PLAN, engine=OnDevice([Hardware().sample(network)]))
+
+    def test_phases_in_degrees_are_noticed_before_training(self):
+        engine = OnDevice([Laboratory(np.rad2deg)])
+        with pytest.raises(ValueError, match=r"Device 0 returned phases .* np\.deg2rad"):
+            pg.train(NETWORK, vowels(), PLAN, engine=engine)
+
+    def test_a_few_samples_that_slipped_a_turn_are_not_taken_for_degrees(self):
+        def slipped(phases):
+            return phases + 4 * np.pi * (np.arange(len(phases))[:, None] % 3 == 0)
+
+        pg.train(NETWORK, vowels(), PLAN, epochs=0, engine=OnDevice([Laboratory(slipped)]))
+
+    @pytest.mark.parametrize("call", ["program", "run", "read"])
+    def test_a_bus_that_times_out_loses_no_full_epoch_and_can_be_tried_again(self, call):
+        class Shaky(Laboratory):
+            """Fails at one call of a kind, and then no more."""
+
+            fails, calls = -1, 0
+
+            def __getattribute__(self, name):
+                if name == call:
+                    self.calls += 1
+                    if self.calls == self.fails:
+                        raise TimeoutError("no answer from the bus")
+                return super().__getattribute__(name)
+
+        plan = PLAN.replace(epochs=3, evaluate_every=1)
+        device = Shaky(lambda phases: phases)
+        engine = OnDevice([device])
+        device.calls = 0
+        whole = pg.train(NETWORK, vowels(), plan, engine=engine)
+        device.fails, device.calls = device.calls * 4 // 5, 0
+        with pytest.raises(DeviceError, match=f"Device 0 failed in {call}: TimeoutError: no answer") as failure:
+            pg.train(NETWORK, vowels(), plan, engine=engine)
+        kept = failure.value.training
+        assert kept.ended == "failed"
+        assert kept.state is failure.value.state
+        assert kept.history.epoch.tolist() == [0, 1, 2]
+        again = pg.train(NETWORK, vowels(), plan, engine=engine, state=failure.value.state)
+        assert np.array_equal(again.network.omega, whole.network.omega)
+
+    def test_a_device_that_fails_before_the_first_epoch_can_be_tried_again_too(self):
+        def unplugged(phases):
+            raise ConnectionError("unplugged")
+
+        with pytest.raises(DeviceError, match="Device 0 failed in run: ConnectionError: unplugged") as failure:
+            pg.train(NETWORK, vowels(), PLAN, engine=OnDevice([Laboratory(unplugged)]))
+        assert failure.value.training is None
+        engine = OnDevice([Laboratory(lambda phases: phases)])
+        assert pg.train(NETWORK, vowels(), PLAN, engine=engine, state=failure.value.state, until=1).state.epoch == 1
 
 
 class TestBudget:

@@ -111,9 +111,9 @@ GROUPS: dict[str, tuple[str, str, str]] = {
     "hardware": (
         "Hardware",
         "Chips with faults of their own, devices behind three calls, and learning on them.",
-        "hardware.Device hardware.OnDevice hardware.Hardware hardware.preset hardware.presets hardware.Chip "
-        "hardware.Ensemble hardware.error_budget hardware.Budget hardware.Entry hardware.learn_with hardware.advised "
-        "hardware.task hardware.Task hardware.TASKS hardware.FAULTS hardware.TOGETHER",
+        "hardware.Device hardware.OnDevice hardware.DeviceError hardware.Hardware hardware.preset hardware.presets "
+        "hardware.Chip hardware.Ensemble hardware.error_budget hardware.Budget hardware.Entry hardware.learn_with "
+        "hardware.advised hardware.task hardware.Task hardware.TASKS hardware.FAULTS hardware.TOGETHER",
     ),
     "circuits": (
         "Circuits",

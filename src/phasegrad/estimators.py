@@ -6,9 +6,13 @@ Importing this module imports scikit-learn; ``phasegrad.OscillatorClassifier`` d
 from __future__ import annotations
 
 import dataclasses
+import multiprocessing
+import os
+import signal
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +31,7 @@ from phasegrad.objectives import ClassObjective, Cost, PhaseTargets
 from phasegrad.training import (
     Constant,
     History,
+    Interrupted,
     Optimizer,
     Plan,
     Report,
@@ -34,7 +39,7 @@ from phasegrad.training import (
     Training,
     TrainingState,
     classifier_plan,
-    train,
+    train_whole,
 )
 
 #: Where scaled features are cut off.
@@ -44,6 +49,30 @@ _DEFAULT = classifier_plan()
 _LEARN = tuple(_DEFAULT.rates)
 #: Floating-point numbers are taken for classes if there are no more than so many, or so many samples of each.
 _FEW_CLASSES, _ENOUGH_SAMPLES = 20, 5
+
+
+Arguments = ParamSpec("Arguments")
+Estimator = TypeVar("Estimator", bound="_Oscillators")
+
+
+def _stoppable(
+    method: Callable[Concatenate[Estimator, Arguments], Estimator],
+) -> Callable[Concatenate[Estimator, Arguments], Estimator]:
+    """Decorate `fit`: stopped before anything was trained, it leaves the estimator as it was."""
+
+    @wraps(method)
+    def fit(self: Estimator, /, *args: Arguments.args, **options: Arguments.kwargs) -> Estimator:
+        before = dict(vars(self))
+        try:
+            return method(self, *args, **options)
+        except Interrupted:
+            raise KeyboardInterrupt from None
+        except KeyboardInterrupt:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    return fit
 
 
 class _Oscillators(BaseEstimator):  # type: ignore[misc]
@@ -126,7 +155,7 @@ class _Oscillators(BaseEstimator):  # type: ignore[misc]
     @property
     def _goes_on(self) -> bool:
         """Whether `fit` goes on with the network there is."""
-        return bool(self.warm_start) and hasattr(self, "network_")
+        return bool(self.warm_start) and hasattr(self, "training_")
 
     def _check_answers(self, answers: list[Any]) -> None:
         """Refuse to go on with a network for other classes or another number of outputs."""
@@ -142,16 +171,31 @@ class _Oscillators(BaseEstimator):  # type: ignore[misc]
         """Train new networks, or go on with the one there is, and keep the one of lowest cost."""
         stream, goes_on = check_random_state(self.random_state), self._goes_on
         best: dict[str, Any] = {}
-        for _ in range(whole_number("restarts", self.restarts, 1, type(self).__name__)):
-            if not goes_on:
-                self._begin(data[weights > 0], stream, answers)
-            self._train(data, targets, weights, self._plan(), None, progress)
-            if not best or self.history_.train_loss[-1] < best["history_"].train_loss[-1]:
-                best = dict(vars(self))
-            if goes_on or self.history_.train_accuracy[-1] == 1 or self.training_.interrupted:
-                break
-        self.__dict__.update(best)
+        try:
+            for _ in range(whole_number("restarts", self.restarts, 1, type(self).__name__)):
+                if not goes_on:
+                    self._begin(data[weights > 0], stream, answers)
+                self._train(data, targets, weights, self._plan(), None, progress)
+                best = self._better(best)
+                if goes_on or self.history_.train_accuracy[-1] == 1:
+                    break
+        except Interrupted:
+            best = self._better(best)
+            raise
+        except KeyboardInterrupt:
+            # It came between two trainings, or before the first epoch of one.
+            if best:
+                raise Interrupted from None
+            raise
+        finally:
+            self.__dict__.update(best)
         return self
+
+    def _better(self, best: dict[str, Any]) -> dict[str, Any]:
+        """Return the attributes of the network of lower cost: the one trained last, or the best so far."""
+        if best and best["history_"].train_loss[-1] <= self.history_.train_loss[-1]:
+            return best
+        return dict(vars(self))
 
     def _train(
         self, data: FloatArray, targets: NDArray[Any], weights: FloatArray, plan: Plan, state: TrainingState | None,
@@ -160,12 +204,20 @@ class _Oscillators(BaseEstimator):  # type: ignore[misc]
         inputs, goals, total = _distinct(self.scaling_.apply(data), targets, weights)
         if isinstance(plan.objective, ClassObjective):
             goals = goals[:, 0].astype(np.int64)
-        self.training_ = train(
-            self.network_, (inputs, goals), plan, sample_weight=total, seed=self._seed, state=state,
-            progress=self._reports(progress), **self._where(),
-        )  # fmt: skip
-        self.network_, self.history_ = self.training_.network, _of_one(self.training_.history)
-        self.objective_, self.n_iter_ = plan.objective, self.training_.state.epoch
+        try:
+            result = train_whole(
+                self.network_, (inputs, goals), plan, sample_weight=total, seed=self._seed, state=state,
+                progress=self._reports(progress), **self._where(),
+            )  # fmt: skip
+        except Interrupted as stop:
+            self._learned(stop.training)
+            raise
+        self._learned(result)
+
+    def _learned(self, training: Training) -> None:
+        """Keep a training and what follows from it."""
+        self.training_, self.network_, self.history_ = training, training.network, _of_one(training.history)
+        self.objective_, self.n_iter_ = training.plan.objective, training.state.epoch
 
     def _where(self) -> dict[str, Any]:
         """Return where training works, for `train`: on a device if one is named."""
@@ -176,17 +228,17 @@ class _Oscillators(BaseEstimator):  # type: ignore[misc]
             return {}
         return {"engine": "torch", "device": self.device, "dtype": self.dtype}
 
-    def _reports(self, progress: Report | None) -> Report | None:
+    def _reports(self, progress: Report | None) -> Report:
         """Return what is told of every epoch: what `fit` was given, and lines that are printed."""
-        if not self.verbose:
-            return progress
 
-        def both(epoch: int, history: History) -> None:
-            self._print(epoch, history)
+        def report(epoch: int, history: History) -> None:
+            _end_if_orphaned()
+            if self.verbose:
+                self._print(epoch, history)
             if progress is not None:
                 progress(epoch, history)
 
-        return both
+        return report
 
     def _print(self, epoch: int, history: History) -> None:
         if epoch % int(self.verbose) == 0:
@@ -285,7 +337,8 @@ class OscillatorClassifier(ClassifierMixin, _Oscillators):  # type: ignore[misc]
     history_ : History
         Every epoch's scores, the untrained network's first.
     training_ : Training
-        All that training left behind, with the state to go on from.
+        All that training left behind, with the state to go on from. After Ctrl-C in `fit`, what was trained until the
+        last full epoch, with ``training_.interrupted``.
     n_iter_ : int
         Epochs trained.
     objective_ : ClassObjective
@@ -323,12 +376,15 @@ class OscillatorClassifier(ClassifierMixin, _Oscillators):  # type: ignore[misc]
     ) -> None:  # fmt: skip
         self._keep(locals())
 
+    @_stoppable
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, progress: Report | None = None
     ) -> Self:
         """Train a network on samples (n_samples, n_features) and labels (n_samples,) of any kind, two at least.
 
-        ``progress`` is called with the epoch and the history so far after every epoch.
+        ``progress`` is called with the epoch and the history so far after every epoch. Ctrl-C raises
+        KeyboardInterrupt, so that cross-validation and searches stop too; the estimator keeps the network of the last
+        full epoch, of several ``restarts`` the best one, and ``training_.interrupted`` says so.
         """
         data, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2, reset=not self._goes_on)
         check_classification_targets(labels)
@@ -347,6 +403,7 @@ class OscillatorClassifier(ClassifierMixin, _Oscillators):  # type: ignore[misc]
         self.classes_ = classes
         return self._fit(data, *self._numbered_and_weighted(data, labels, sample_weight), classes.tolist(), progress)
 
+    @_stoppable
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -354,7 +411,7 @@ class OscillatorClassifier(ClassifierMixin, _Oscillators):  # type: ignore[misc]
 
         The first call fixes the range of the features and needs every class, in ``classes`` or in ``y``.
         """
-        first = not hasattr(self, "network_")
+        first = not hasattr(self, "training_")
         data, labels = validate_data(self, X, y, dtype=np.float64, reset=first)
         check_classification_targets(labels)
         if first:
@@ -483,12 +540,14 @@ class OscillatorRegressor(RegressorMixin, _Oscillators):  # type: ignore[misc]
     ) -> None:  # fmt: skip
         self._keep(locals())
 
+    @_stoppable
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, progress: Report | None = None
     ) -> Self:
         """Train a network on samples (n_samples, n_features) and numbers (n_samples,) or (n_samples, n_outputs).
 
-        ``progress`` is called with the epoch and the history so far after every epoch.
+        ``progress`` is called with the epoch and the history so far after every epoch. Ctrl-C is answered as by
+        `OscillatorClassifier.fit`.
         """
         if any(isinstance(each, str) for each in np.ravel(np.asarray(y, dtype=object))):
             raise ValueError(
@@ -518,6 +577,23 @@ class OscillatorRegressor(RegressorMixin, _Oscillators):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+
+def _end_if_orphaned() -> None:
+    """End this process where it is a worker, as those of ``n_jobs=2``, and the process that waits for it is gone.
+
+    joblib's workers do not notice when SIGTERM ends the search that started them, and would train to the end. They are
+    ended by the same signal.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is None or parent.pid is None or os.name != "posix":
+        return
+    try:
+        os.kill(parent.pid, 0)  # sends nothing, and fails where there is no such process
+    except ProcessLookupError:
+        signal.raise_signal(signal.SIGTERM)
+    except PermissionError:
+        return
 
 
 def _numbered(letter: str, count: int) -> list[str]:

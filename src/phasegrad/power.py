@@ -8,6 +8,7 @@ the angle across the line.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -171,7 +172,13 @@ class GridAnalysis:
         return float(self.grid.base_mva * self.grid.coupling[line] * np.sin(self.angles[line]))
 
 
-def analyse(grid: Grid, *, scale: float = 1.0, relieve: str | None = None) -> GridAnalysis:
+def analyse(
+    grid: Grid,
+    *,
+    scale: float = 1.0,
+    relieve: str | None = None,
+    progress: Callable[[float, float], object] | None = None,
+) -> GridAnalysis:
     """Analyse a grid with all injections scaled, and relieve one line if asked to.
 
     Parameters
@@ -181,6 +188,8 @@ def analyse(grid: Grid, *, scale: float = 1.0, relieve: str | None = None) -> Gr
         Factor on all injected power, from 1e-6 to 1e6.
     relieve : str, optional
         A line, "FROM-TO" by bus number.
+    progress : callable, optional
+        As in `critical_scale`, which takes most of the time.
 
     See Also
     --------
@@ -210,16 +219,16 @@ def analyse(grid: Grid, *, scale: float = 1.0, relieve: str | None = None) -> Gr
             raise ValueError(f"{grid.name} has no stable state at scale {scale:g}, so no line can be relieved there.")
         relief = _relieve(scaled, line)
     flat = bool(find_equilibrium(grid.replace(omega=np.zeros(grid.size))).stable)
-    return GridAnalysis(scaled, scale, equilibrium, angles, _margin(scaled), flat, relief)
+    return GridAnalysis(scaled, scale, equilibrium, angles, _margin(scaled, progress), flat, relief)
 
 
-def _margin(grid: Grid) -> CriticalScale | None:
+def _margin(grid: Grid, progress: Callable[[float, float], object] | None) -> CriticalScale | None:
     """Return where the state of a grid is lost, or that of the first half, quarter, ... of its injections with one."""
     for share in (0.5**k for k in range(_SMALLER)):
         smaller = grid.replace(omega=share * grid.omega)
         state = find_equilibrium(smaller)
         if state.stable:
-            margin = critical_scale(smaller, start=state)
+            margin = critical_scale(smaller, start=state, progress=progress)
             return dataclasses.replace(margin, scale=share * margin.scale, locked=share * margin.locked)
     return None
 

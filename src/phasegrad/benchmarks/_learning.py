@@ -13,7 +13,7 @@ import threadpoolctl
 
 from phasegrad.benchmarks._timing import cpu_seconds, in_turn
 from phasegrad.networks import Network, signed_layers
-from phasegrad.training import classifier_plan, train
+from phasegrad.training import classifier_plan, train_whole
 
 IMAGES, PIXELS, HIDDEN, CLASSES = 60_000, 784, 100, 10
 FEW_IMAGES = 5_000
@@ -38,7 +38,7 @@ def learning(rounds: int = 3, images: int = IMAGES) -> dict[str, Any]:
         unit = statistics.median(cpu_seconds(lambda: x @ weights) for _ in range(3))
     # The untrained score is part of a training, not of an epoch.
     plans = (plan, plan.replace(batch_size=256), plan.replace(epochs=0))
-    whole, few, scored = (cpu_seconds(partial(train, network, (x, y), each)) for each in plans)
+    whole, few, scored = (cpu_seconds(partial(train_whole, network, (x, y), each)) for each in plans)
     return {
         "unit_s": unit,
         "epoch_units": (whole - scored) / unit,
@@ -55,7 +55,7 @@ def _estimator(network: Network, x: Any, y: Any, rounds: int) -> float:
         OscillatorClassifier(HIDDEN, epochs=1, random_state=0, input_noise=0.0),
         classifier_plan(epochs=1),
     )
-    fit, alone = in_turn(lambda: classifier.fit(x, y), lambda: train(network, (x, y), plan), rounds=rounds)
+    fit, alone = in_turn(lambda: classifier.fit(x, y), lambda: train_whole(network, (x, y), plan), rounds=rounds)
     return fit / alone
 
 

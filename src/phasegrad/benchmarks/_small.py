@@ -11,7 +11,7 @@ from phasegrad.benchmarks._plain import PlainTraining
 from phasegrad.benchmarks._timing import in_turn
 from phasegrad.networks import layered
 from phasegrad.terms import OddSeries
-from phasegrad.training import paper_plan, prepare, train
+from phasegrad.training import paper_plan, prepare, train_whole
 
 NETWORKS = 100
 EPOCHS = 200
@@ -43,7 +43,7 @@ def small(rounds: int = 3) -> dict[str, Any]:
         PlainTraining(networks[0], data[0].x_train, data[0].y_train, 0).run(EPOCHS, 20, limit=PLAIN_UPDATES)
 
     def experiment() -> None:
-        train(
+        train_whole(
             [layered(2, 5, 2, seed=seed) for seed in range(NETWORKS)],
             [datasets.vowels(("a", "i"), seed=seed) for seed in range(NETWORKS)],
             plan,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -103,11 +103,13 @@ class Circuit:
         )  # fmt: skip
 
     def run(
-        self, inputs: ArrayLike, torques: ArrayLike | None = None, *, nudges: Sequence[Bridge | Injection] = ()
-    ) -> None:
+        self, inputs: ArrayLike, torques: ArrayLike | None = None, *, nudges: Sequence[Bridge | Injection] = (),
+        progress: Callable[[int, int], object] | None = None,
+    ) -> None:  # fmt: skip
         """Simulate every row of inputs (B, n_in), from phase zero, under torques (B, M) and other nudges.
 
         Where a sample does not lock a `CircuitWarning` names the oscillators that drift, and its phases are NaN.
+        ``progress`` is called with the samples that are done and the number of all.
         """
         self.readings = ()
         rows = last_axis_array("inputs", inputs, len(self._network.inputs), "one per input", "Circuit.run")
@@ -130,6 +132,8 @@ class Circuit:
             if not reading.locked:
                 warnings.warn(f"Sample {number} did not lock. {reading.words}", CircuitWarning, stacklevel=2)
             readings.append(reading)
+            if progress is not None:
+                progress(number + 1, len(rows))
         self.readings = tuple(readings)
 
     def read(self) -> FloatArray:

@@ -113,8 +113,13 @@ def grid(
     from phasegrad.report import draw_grid, grid_tables
 
     check_places(json, picture=plot)
-    with Console(stderr=True).status(f"following the state of {printable(case)} to where synchrony is lost ..."):
-        found = analyse(phasegrad.datasets.grids.load(case), scale=scale, relieve=relieve)
+    words = f"following the state of {printable(case)} to where synchrony is lost"
+    with Console(stderr=True).status(f"{words} ...") as status:
+
+        def show(locked: float, end: float) -> None:
+            status.update(f"{words}: at {locked:.4g} of about {end:.4g} times the power ...")
+
+        found = analyse(phasegrad.datasets.grids.load(case), scale=scale, relieve=relieve, progress=show)
     tables(json).print(grid_tables(found))
     put(plot, lambda place: draw_grid(found, place), json=json)
     put_json(json, found.as_dict())
@@ -143,7 +148,10 @@ def bench(
     plot: Plot = None,
     json: Json = None,
 ) -> None:
-    """Compare speed with the plain way: scipy's fsolve, sample by sample. CPU time, medians, within one run."""
+    """Compare speed with the plain way: scipy's fsolve, sample by sample. CPU time, medians, within one run.
+
+    Stopped, it shows no figures: a ratio needs both sides to the end.
+    """
     from phasegrad.benchmarks import SIZES, measure
     from phasegrad.report import benchmark_tables, draw_growth
     from phasegrad.reproduction import cpu_seconds_of
@@ -152,9 +160,18 @@ def bench(
     check_places(json, picture=plot, inputs=[source / "results.json", source / "pieces"])
     if folder is not None and cpu_seconds_of(folder) is None:
         raise ValueError(f"--folder must be the folder of a finished reproduction. {folder!s:.80} is none.")
-    with Console(stderr=True).status("starting ...") as status:
-        sizes = [n for n in SIZES if n <= largest]
-        figures = measure(rounds, sizes, source, lambda words: status.update(f"{words} ..."))
+    started = ["nothing yet"]
+    try:
+        with Console(stderr=True).status("starting ...") as status:
+
+            def show(words: str) -> None:
+                started.append(words)
+                status.update(f"{words} ...")
+
+            figures = measure(rounds, [n for n in SIZES if n <= largest], source, show)
+    except KeyboardInterrupt:
+        typer.echo(f"Stopped while it measured {started[-1]}; no figures are shown.", err=True)
+        raise typer.Exit(STOPPED) from None
     tables(json).print(benchmark_tables(figures))
     put(plot, lambda place: draw_growth(figures["sparse"], place), json=json)
     put_json(json, figures)

@@ -364,6 +364,7 @@ def _train_as_published(
     """Train by the paper's plan with a live display, show the table, and write what was asked for."""
     from phasegrad.report import training_table
     from phasegrad.runs import Runs
+    from phasegrad.training import Interrupted, train_whole
 
     objectives = {"cosine": phasegrad.PaperPair, "nearest": phasegrad.NearestTarget}
     decision, hidden = options.pop("decision", "cosine"), options.pop("hidden", 5)
@@ -383,7 +384,9 @@ def _train_as_published(
 
     try:
         with progress:
-            result = phasegrad.train(runs.networks, runs.data, plan, seed=seeds, progress=show)
+            result = train_whole(runs.networks, runs.data, plan, seed=seeds, progress=show)
+    except Interrupted as stop:
+        result = stop.training
     except KeyboardInterrupt:
         typer.echo("Stopped before the first epoch; nothing was written.", err=True)
         raise typer.Exit(STOPPED) from None

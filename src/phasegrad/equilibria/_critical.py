@@ -16,6 +16,7 @@ one to the other. A step that fails is halved; the end that is answered has been
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -106,7 +107,7 @@ class CriticalScale:
 @on_one_blas_thread
 def critical_scale(
     network: Network, inputs: ArrayLike | None = None, *, start: Equilibrium | ArrayLike | None = None,
-    precision: float = 1e-6,
+    precision: float = 1e-6, progress: Callable[[float, float], object] | None = None,
 ) -> CriticalScale:  # fmt: skip
     """Return the factor by which all frequencies may grow before the locked state is lost.
 
@@ -126,6 +127,9 @@ def critical_scale(
         otherwise).
     precision : float
         Relative precision of the factor.
+    progress : callable, optional
+        Called after every step with the factor up to which the state is locked, and with the one at which it seems to
+        end.
 
     Raises
     ------
@@ -166,7 +170,7 @@ def critical_scale(
         )
     if not is_sparse(system):
         refuse_dense_solve(network.graph, "critical_scale")
-    branch = _Branch(system, precision)
+    branch = _Branch(system, precision, progress)
     branch.begin_at_rest() if start is None else branch.begin_at(_given_phases(start, network.size))
     return branch.followed()
 
@@ -190,8 +194,10 @@ class _Branch:
     ``bound`` is a factor at which nothing locks; ``ceiling`` one at which the last trial that failed found no state.
     """
 
-    def __init__(self, system: System, precision: float) -> None:
-        self.system, self.precision = system, precision
+    def __init__(
+        self, system: System, precision: float, progress: Callable[[float, float], object] | None = None
+    ) -> None:
+        self.system, self.precision, self.progress = system, precision, progress
         self.bound = self.ceiling = _node_bound(system)
         self.locked, self.step, self.below = 0.0, np.inf, 0
         self.state: Equilibrium
@@ -228,6 +234,8 @@ class _Branch:
             return CriticalScale(np.inf, np.inf, self.state, None, nothing, nothing)
         for _ in range(_ROUNDS):
             end = self._estimated_end()
+            if self.progress is not None:
+                self.progress(self.locked, end)
             if end - self.locked <= self.precision * end:
                 # From so near, a step beyond the end needs no prediction: what it does not find is not there.
                 if not self._advance(end * (1 + self.precision), self.state.phases):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from phasegrad._validation import (
+    BoolArray,
     FloatArray,
     IntArray,
     counted,
@@ -34,6 +36,8 @@ _CONFIDENCE = 0.95
 _SAME, _NEAR = 1e-6, 0.1
 # Most states, and most cycles, that are shown.
 _SHOWN, _SHOWN_CYCLES = 20, 8
+# Phases of all starts that settle at once: enough that small networks lose nothing, and progress is told often.
+_PHASES_AT_ONCE = 2**14
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +158,7 @@ class Equilibria:
 
 def find_equilibria(
     network: Network, inputs: ArrayLike | None = None, *, starts: int = 100, winding: int = 100, seed: int | None = 0,
-    solver: str | Solver = "flow", tolerance: float = 1e-12,
+    solver: str | Solver = "flow", tolerance: float = 1e-12, progress: Callable[[int, int], object] | None = None,
 ) -> Equilibria:  # fmt: skip
     """Find the distinct stable states that random starts, and starts that wind around cycles, lead to.
 
@@ -177,6 +181,8 @@ def find_equilibria(
         "flow" (default) follows the dynamics, so that ``share`` estimates basins of attraction.
     tolerance : float
         As in `find_equilibrium`.
+    progress : callable, optional
+        Called with the starts that have settled and the number of all.
 
     See Also
     --------
@@ -201,7 +207,7 @@ def find_equilibria(
     wound, total = basis.starts(network, winding) if winding else (np.zeros((0, network.size)), 0)
     sample = _checked_sample(inputs)
     first = np.concatenate([random_phases(starts, network.size, seed), _turned_to_data(network, sample, wound)])
-    found = find_equilibrium(network, _repeated(sample, len(first)), start=first, solver=solver, tolerance=tolerance)
+    found = _settled(network, sample, first, solver, tolerance, progress)
     rows = np.flatnonzero(found.stable)
     stable = wrapped(found.phases[rows])
     system = found.system
@@ -227,6 +233,35 @@ def find_equilibria(
         winding_starts=len(wound),
         winding_total=total,
     )
+
+
+class _Settled(NamedTuple):
+    """Where starts have settled: phases (S, N), and of each what an `Equilibrium` says; the system of some of them."""
+
+    phases: FloatArray
+    stable: BoolArray
+    converged: BoolArray
+    status: NDArray[Any]
+    system: System | None
+
+
+def _settled(
+    network: Network, sample: FloatArray | None, first: FloatArray, solver: str | Solver, tolerance: float,
+    progress: Callable[[int, int], object] | None,
+) -> _Settled:  # fmt: skip
+    """Let every start settle, some at a time."""
+    parts, at_once = [], max(1, _PHASES_AT_ONCE // network.size)
+    for begin in range(0, len(first), at_once):
+        some = first[begin : begin + at_once]
+        inputs = _repeated(sample, len(some))
+        parts.append(find_equilibrium(network, inputs, start=some, solver=solver, tolerance=tolerance))
+        if progress is not None:
+            progress(begin + len(some), len(first))
+    return _Settled(
+        np.concatenate([part.phases for part in parts]), np.concatenate([part.stable for part in parts]),
+        np.concatenate([part.converged for part in parts]), np.concatenate([part.status for part in parts]),
+        parts[0].system,
+    )  # fmt: skip
 
 
 def _checked_sample(inputs: ArrayLike | None) -> FloatArray | None:

@@ -113,7 +113,7 @@ def check_gradients(
     network: Network, equilibrium: Equilibrium, objective: Cost, target: ArrayLike, *,
     wrt: str | Iterable[str] | None = None, methods: Iterable[str] | None = None, frequencies: str = "relative",
     beta: float = 1e-4, correction: str = "none", step: float | None = None, rate: float = 1e-6,
-    temperature: float = 1e-6,
+    temperature: float = 1e-6, progress: Callable[[str], object] | None = None,
 ) -> GradientTable:  # fmt: skip
     """Compare every gradient method with every other.
 
@@ -134,6 +134,8 @@ def check_gradients(
         Step of `finite_difference`, chosen by it if left out.
     rate, temperature : float
         Of `continuous` and of `stochastic`.
+    progress : callable, optional
+        Called with the name of each method before it begins.
 
     See Also
     --------
@@ -166,6 +168,8 @@ def check_gradients(
     parameters = (wrt,) if isinstance(wrt, str) else tuple(wrt)
     gradients = {}
     for name in used:
+        if progress is not None:
+            progress(name)
         method = METHODS[name]
         options: dict[str, Any] = {"beta": beta} if method in _NUDGED else {}
         options |= {"correction": correction} if method in _CORRECTED else {}

@@ -11,7 +11,7 @@ locking a state answers so strongly that only small steps stay on its branch.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -47,6 +47,7 @@ _ADVICE = (
 def finite_difference(
     network: Network, equilibrium: Equilibrium, objective: Cost, target: ArrayLike, *,
     wrt: str | Iterable[str] = "omega", frequencies: str = "relative", step: float | None = None,
+    progress: Callable[[int, int], object] | None = None,
 ) -> Gradient:  # fmt: skip
     """Return the gradient by central differences of the cost, every parameter turned both ways.
 
@@ -62,6 +63,8 @@ def finite_difference(
         How far each parameter is turned. Left out, it is 1e-5 of the parameter, or of the strongest force up to 1 if
         that is more, and for an entry that this leaves in error the step at which its error is least; of data that
         clamps phases, what turns them by 1e-5.
+    progress : callable, optional
+        Called with the entries that have been turned, over all samples, and the number of all.
 
     See Also
     --------
@@ -82,9 +85,17 @@ def finite_difference(
     question = ask("finite_difference", network, equilibrium, objective, target, wrt, frequencies, turned=True)
     samples, ok = question.solvable, np.ones(question.system.batch, dtype=bool)
     part, values, errors = question.take(samples), {}, {}
-    costs = _Noise.of(part)
+    costs, done = _Noise.of(part), 0
+    total = sum(part.system.batch * question.width(name) for name in question.wrt)
+
+    def tell(count: int) -> None:
+        nonlocal done
+        done += count
+        if progress is not None:
+            progress(done, total)
+
     for name in question.wrt:
-        slopes, error, found = _slopes(part, name, step, costs)
+        slopes, error, found = _slopes(part, name, step, costs, tell)
         values[name], errors[name] = np.zeros((2, ok.size, slopes.shape[1]))
         values[name][samples], errors[name][samples], ok[samples] = slopes, error, ok[samples] & found
     return checked(question, question.answer(values, errors, ok=ok), lambda: _ADVICE)
@@ -199,14 +210,18 @@ class _Turns:
             costs.append(self.cost.cost(np.take(solution.phases, self.nodes, axis=1), self.target[rows]))
         return _Difference((costs[0] - costs[1]) / (2 * steps), phases[0] - phases[1], left, settled)
 
-    def twice(self, rows: IntArray, which: IntArray, steps: FloatArray) -> _Twice:
-        """Return the differences at a step and at half of it."""
+    def twice(
+        self, rows: IntArray, which: IntArray, steps: FloatArray, tell: Callable[[int], object] | None = None
+    ) -> _Twice:
+        """Return the differences at a step and at half of it; ``tell`` is told how many more are done."""
         found = []
         for some in self.parts(rows.size):
             whole, half = (self.difference(rows[some], which[some], h * steps[some]) for h in (1.0, 0.5))
             bow, span = (np.max(np.abs(each), axis=1) for each in (whole.span - 2 * half.span, whole.span))
             left, settled = np.maximum(whole.left, half.left), whole.settled & half.settled
             found.append((whole.slope, 4 / 3 * np.abs(whole.slope - half.slope), left, settled, bow <= _BOWED * span))
+            if tell is not None:
+                tell(bow.size)
         return _Twice(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
 
@@ -241,8 +256,13 @@ class _Noise:
         return cls(feels + 4 * rounding, np.sum(response, axis=1))
 
 
-def _slopes(question: Question, name: str, step: float | None, noise: _Noise) -> tuple[Array, Array, BoolArray]:
-    """Return slopes by one name and their errors, (B, width), and where all states were found, (B,)."""
+def _slopes(
+    question: Question, name: str, step: float | None, noise: _Noise, tell: Callable[[int], object]
+) -> tuple[Array, Array, BoolArray]:
+    """Return slopes by one name and their errors, (B, width), and where all states were found, (B,).
+
+    ``tell`` is told how many more entries have been turned for the first time.
+    """
     system, what = question.system, _turnable(question, name)
     turns = _Turns(system, question.phases, question.objective, question.nodes, question.target, what)
     batch, width = system.batch, question.width(name)
@@ -250,10 +270,10 @@ def _slopes(question: Question, name: str, step: float | None, noise: _Noise) ->
     steps = np.full(rows.size, step) if step else what.first_steps(question)[rows, which]
     best, error = np.zeros(rows.size), np.full(rows.size, np.inf)
     found, trying = np.zeros(rows.size, dtype=bool), np.arange(rows.size if question.network.graph.free.size else 0)
-    for _ in range(1 if step else 1 + _TRIES):
+    for attempt in range(1 if step else 1 + _TRIES):
         if not trying.size:
             break
-        twice = turns.twice(rows[trying], which[trying], steps[trying])
+        twice = turns.twice(rows[trying], which[trying], steps[trying], None if attempt else tell)
         noisy = noise.plain[rows[trying]] + noise.per_residual[rows[trying]] * twice.left
         off = np.where(twice.settled & twice.straight, 1.5 * twice.bent + noisy / steps[trying], np.inf)
         better = off < error[trying]

@@ -15,26 +15,12 @@ from phasegrad._validation import FloatArray, whole_number
 from phasegrad.equilibria import find_equilibrium
 from phasegrad.gradients import Measurement, cosine, gradient_from_phases, plan_measurement
 from phasegrad.hardware._chips import Ensemble
-from phasegrad.hardware._hardware import Hardware
+from phasegrad.hardware._hardware import TOGETHER, Hardware
 from phasegrad.hardware._learning import OnDevice
 from phasegrad.networks import Network
 from phasegrad.readouts import Readout
-from phasegrad.training import History, Plan, Training, train
+from phasegrad.training import History, Plan, Training, train_whole
 
-TOGETHER = "all together"
-"""What all faults together are called.
-
-See Also
---------
-hardware.FAULTS : The faults that can be looked at alone.
-hardware.Budget : What chips reach, fault by fault.
-
-Examples
---------
->>> import phasegrad as pg
->>> pg.hardware.TOGETHER
-'all together'
-"""
 # Training samples whose mean gradient is compared with the exact one.
 _PROBED = 32
 _WEAK = 1e-3
@@ -143,6 +129,7 @@ class Budget:
 def error_budget(
     networks: Sequence[Network], data: Any, hardware: Hardware, plan: Plan,
     *, alone: bool = True, progress: Callable[[str, int], object] | None = None,
+    report: Callable[[Entry], object] | None = None,
 ) -> Budget:  # fmt: skip
     """Let chips learn, one per network, with no fault, with each fault alone and with all; return what they reach.
 
@@ -161,6 +148,10 @@ def error_budget(
         Whether to train with each fault alone, too.
     progress : callable, optional
         Called with the name of the faults and the epoch: 0 before each training, and between epochs as `train` does.
+        ``hardware.kinds(alone)`` are the trainings, one after another.
+    report : callable, optional
+        Called with each `Entry` as soon as its chips have learned, so that what is finished can be kept: Ctrl-C raises
+        KeyboardInterrupt.
 
     See Also
     --------
@@ -180,17 +171,14 @@ def error_budget(
     ['none', 'coupling mismatch', 'reading', 'all together']
     """
     whole_number("number of networks", len(networks), 1, "error_budget")
-    kinds = {"none": hardware.only()}
-    if alone and len(hardware.faults) > 1:
-        kinds |= {fault: hardware.only(fault) for fault in hardware.faults}
-    if hardware.faults:
-        kinds[TOGETHER] = hardware
     learned = {}
-    for fault, kind in kinds.items():
+    for fault, kind in hardware.kinds(alone).items():
         show = None if progress is None else partial(progress, fault)
         if show is not None:
             show(0)
         learned[fault] = learn_with(kind, networks, data, plan, fault, show)
+        if report is not None:
+            report(learned[fault][0])
     chips = hardware.ensemble(networks[0], len(networks))
     deployed = _deployed(learned["none"][1], data, plan, chips)
     return Budget(
@@ -261,9 +249,7 @@ def learn_with(
 
     chips = hardware.ensemble(networks[0], len(networks))
     cosines = _cosines(chips, networks, data, plan)
-    result = train(list(networks), data, plan, engine=OnDevice(chips, dead="count"), progress=show)
-    if result.interrupted:
-        raise KeyboardInterrupt
+    result = train_whole(list(networks), data, plan, engine=OnDevice(chips, dead="count"), progress=show)
     history = result.history
     skipped, shortened = int(history.skipped.sum()), int(history.shortened.sum())
     return Entry(name, history.test_accuracy[:, -1], cosines, skipped, shortened), result
@@ -271,7 +257,7 @@ def learn_with(
 
 def _deployed(ideal: Training, data: Any, plan: Plan, chips: Ensemble) -> FloatArray:
     """Return the test accuracies of chips that are given what ideal networks learned."""
-    result = train(list(ideal.networks), data, plan, epochs=0, engine=OnDevice(chips, dead="count"))
+    result = train_whole(list(ideal.networks), data, plan, epochs=0, engine=OnDevice(chips, dead="count"))
     return np.asarray(result.history.test_accuracy[:, -1])
 
 

@@ -39,4 +39,7 @@ class Device(Protocol):
         """
 
     def read(self) -> FloatArray:
-        """Return the phases of all oscillators after the last run, (B, N), NaN where a sample did not settle."""
+        """Return the phases of all oscillators after the last run, (B, N), NaN where a sample did not settle.
+
+        In radians, counted from the reference of the network, whole turns taken off.
+        """

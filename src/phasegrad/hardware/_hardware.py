@@ -54,6 +54,20 @@ Examples
 >>> pg.hardware.FAULTS["coupling mismatch"]
 ('coupling_mismatch',)
 """
+TOGETHER = "all together"
+"""What all faults together are called.
+
+See Also
+--------
+hardware.FAULTS : The faults that can be looked at alone.
+hardware.Budget : What chips reach, fault by fault.
+
+Examples
+--------
+>>> import phasegrad as pg
+>>> pg.hardware.TOGETHER
+'all together'
+"""
 _MOST_BITS = 32
 Range = tuple[float, float]
 
@@ -246,6 +260,15 @@ class Hardware:
         return tuple(
             word for word, names in FAULTS.items() if any(getattr(self, k) != getattr(ideal, k) for k in names)
         )
+
+    def kinds(self, alone: bool = True) -> dict[str, Hardware]:
+        """Return the kinds of chips of an error budget by name: with no fault, with each alone, with all together."""
+        found = {"none": self.only()}
+        if alone and len(self.faults) > 1:
+            found |= {fault: self.only(fault) for fault in self.faults}
+        if self.faults:
+            found[TOGETHER] = self
+        return found
 
     def sample(self, network: Network, seed: int = 0) -> Chip:
         """Return a chip of this kind with faults of its own, for networks of this topology; the seed makes it."""

@@ -19,11 +19,14 @@ from phasegrad.gradients import gradient_from_phases
 from phasegrad.hardware._chips import Ensemble
 from phasegrad.hardware._device import Device
 from phasegrad.networks import Network
-from phasegrad.training import Arrays, Learner, Problem, Samples, Tallies, TrainingWarning, missing
+from phasegrad.training import Arrays, DeviceError, Learner, Problem, Samples, Tallies, TrainingWarning, missing
 
 _HALVINGS = 6
 _SCORED_AT_ONCE = 4096
 _CALLS = ("program", "run", "read")
+# Radians beyond which the phases of most samples are taken for degrees. A settled network spreads over less than a
+# turn, and in degrees even the small phases of the paper's networks, 0.15 rad, are beyond.
+_FARTHEST = 2 * np.pi
 
 
 class Devices(Protocol):
@@ -74,19 +77,19 @@ class Bench:
     def program(self, parameters: Mapping[str, FloatArray]) -> None:
         """Set parameters by name, (R, width) each."""
         for r, device in enumerate(self.devices):
-            device.program({name: values[r] for name, values in parameters.items()})
+            _called(r, device, "program", {name: values[r] for name, values in parameters.items()})
 
     def run(self, inputs: FloatArray, torques: FloatArray | None = None) -> None:
         """Let all settle for inputs (R, B, n_in), under torques (R, B, M)."""
         for r, device in enumerate(self.devices):
-            device.run(inputs[r], None if torques is None else torques[r])
+            _called(r, device, "run", inputs[r], None if torques is None else torques[r])
 
     def read(self) -> FloatArray:
         """Return phases (R, B, N)."""
         shown = []
         for r, device in enumerate(self.devices):
             try:
-                shown.append(np.asarray(device.read(), dtype=np.float64))
+                shown.append(np.asarray(_called(r, device, "read"), dtype=np.float64))
             except (TypeError, ValueError) as error:
                 raise ValueError(f"Device {r} did not return numbers: {error}.") from error
         odd = [r for r, each in enumerate(shown) if each.shape != shown[0].shape]
@@ -98,6 +101,19 @@ class Bench:
         return np.stack(shown)
 
 
+def _called(r: int, device: Device, call: str, *given: Any) -> Any:
+    """Return what a call to device r returns; raise `DeviceError` where it fails, unless it was called wrongly."""
+    try:
+        return getattr(device, call)(*given)
+    except (TypeError, ValueError):
+        raise
+    except Exception as error:
+        raise DeviceError(
+            f"Device {r} failed in {call}: {type(error).__name__}: {error}. What was trained until the last "
+            "full epoch is kept: go on by train(..., state=error.state)."
+        ) from error
+
+
 class OnDevice:
     """An engine for `train`: one device per network, in the same order.
 
@@ -106,6 +122,10 @@ class OnDevice:
     history counts such updates as ``shortened``. The lock guard of a plan (``lock_floor``) goes by what a device shows:
     after an update the same samples run again, and the update is halved until all that were locked still are. Scores
     are of readings too.
+
+    A device that raises an exception, as when a bus does not answer, ends the training by a `DeviceError`, which keeps
+    the last full epoch to go on from. Phases are radians; where most samples read more than one turn before training,
+    the device is refused, with a hint at degrees.
 
     Parameters
     ----------
@@ -119,6 +139,7 @@ class OnDevice:
     --------
     train : Train one network or many.
     hardware.Device : The three calls of a chip.
+    hardware.DeviceError : A device failed while it trained.
     hardware.Ensemble : Many chips of one kind.
 
     Examples
@@ -230,7 +251,10 @@ class _Trainer(Learner):
         for first in range(0, count, at_once):
             numbers = np.arange(first, min(first + at_once, count))
             some = self.samples_of(samples, np.broadcast_to(numbers, (self.rows.size, numbers.size)))
-            total += self._tallied(self._read(some.inputs), some)
+            phases = self._read(some.inputs)
+            if part == "train":
+                _check_radians(phases)
+            total += self._tallied(phases, some)
         lost = np.flatnonzero(total.unsettled >= count)
         if lost.size and part == "train" and self.dead == "refuse":
             raise ValueError(
@@ -351,6 +375,18 @@ class _Trainer(Learner):
 
     def _network(self, r: int) -> Network:
         return self.network.replace(**{name: values[r] for name, values in self.progress.parameters.items()})
+
+
+def _check_radians(phases: FloatArray) -> None:
+    """Refuse readings (R, B, N) whose samples are for the most part more than a turn away from the reference."""
+    farthest = np.max(np.abs(phases), axis=2)
+    for r, settled in enumerate(farthest[k][np.isfinite(farthest[k])] for k in range(len(farthest))):
+        if settled.size and np.median(settled) > _FARTHEST:
+            raise ValueError(
+                f"Device {r} returned phases as large as {settled.max():.4g}, beyond one turn for most samples. "
+                "Phases are radians, counted from the reference: convert degrees by np.deg2rad, and take off whole "
+                "turns."
+            )
 
 
 def _locked(phases: FloatArray) -> BoolArray:

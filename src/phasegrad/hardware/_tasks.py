@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,6 +68,21 @@ class Task:
         if hardware.coupling_range is not None:
             return hardware
         return hardware.replace(coupling_range=self.coupling_range)
+
+    def seconds(self, hardware: Hardware, plan: Plan) -> dict[str, float]:
+        """Return about how long the trainings of `error_budget` will take here, by name: one run of each is timed."""
+        sets = self.data if isinstance(self.data, list) else [self.data] * len(self.networks)
+        inputs = np.stack([each.x_train[: plan.batch_size] for each in sets])
+        batches = math.ceil(len(sets[0].y_train) / plan.batch_size)
+        runs = batches * (1 + plan.epochs * (3 if plan.gradient == "centred" else 2))
+        found = {}
+        for name, kind in hardware.kinds().items():
+            chips = kind.ensemble(self.networks[0], len(self.networks))
+            chips.run(inputs)  # the first one may compile
+            start = time.perf_counter()
+            chips.run(inputs)
+            found[name] = runs * (time.perf_counter() - start)
+        return found
 
 
 def task(name: str, chips: int) -> Task:

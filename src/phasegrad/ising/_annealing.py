@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from phasegrad._validation import finite_array, frozen_array, whole_number
@@ -15,7 +17,7 @@ _INJECTION = 0.6
 
 def simulated_annealing(
     problem: Problem, *, runs: int = 100, sweeps: int = 1000, temperature: tuple[float, float] = (1.0, 0.1),
-    seed: int = 0,
+    seed: int = 0, progress: Callable[[int, int], object] | None = None,
 ) -> Solutions:  # fmt: skip
     """Anneal spins by the rule of Metropolis, compiled, one run after the other.
 
@@ -30,6 +32,8 @@ def simulated_annealing(
         Of the first and of the last sweep, in units of the problem's ``scale``; it falls in a straight line.
     seed : int
         Of spins and flips.
+    progress : callable, optional
+        Called with the runs that are done and the number of all.
 
     Returns
     -------
@@ -66,5 +70,7 @@ def simulated_annealing(
         spins[k] = stream.choice([-1.0, 1.0], problem.size)
         first = stream.integers(1, 2**63, dtype=np.uint64)
         flips.sweep(spins[k], problem.fields + matrix @ spins[k], rows, temperatures, first)
+        if progress is not None:
+            progress(k + 1, runs)
     kept = frozen_array(np.where(spins > 0, 0.0, np.pi)), frozen_array(spins.astype(int))
     return Solutions(problem, *kept, frozen_array(problem.energy(spins)), problem.network(1.0, _INJECTION))

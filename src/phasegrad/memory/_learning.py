@@ -21,7 +21,7 @@ from phasegrad.memory._memory import CUE, PULL, TOLERANCE, Memory, memory_of
 from phasegrad.memory._patterns import checked_patterns, flipped_pixels
 from phasegrad.networks import Network
 from phasegrad.objectives import PhaseTargets
-from phasegrad.training import Plan, train
+from phasegrad.training import Plan, Report, train_whole
 
 # Rate times the number of oscillators: what one update of a batch may do to a local field.
 _RATE = 0.64
@@ -70,7 +70,7 @@ class Flips:
 
 def learn(
     patterns: ArrayLike, plan: Plan | None = None, *, pull: float = PULL, cue: float = CUE, flips: float = 0.25,
-    copies: int = 20, seed: int = 0, **changes: Any,
+    copies: int = 20, seed: int = 0, progress: Report | None = None, **changes: Any,
 ) -> Memory:  # fmt: skip
     """Learn patterns by equilibrium propagation, from couplings that are zero.
 
@@ -93,6 +93,8 @@ def learn(
         Samples per pattern in an epoch.
     seed : int
         Of the flips, and of the order of the samples.
+    progress : callable, optional
+        As in `train`: called with the epoch and the history so far. Ctrl-C raises KeyboardInterrupt.
     **changes
         Fields of the plan that are to be otherwise, such as ``epochs=20``.
 
@@ -119,7 +121,7 @@ def learn(
     chosen = (_plan(size) if plan is None else plan).replace(**changes)
     if chosen.augmentation is None:
         chosen = chosen.replace(augmentation=Flips(size, flips))
-    result = train(blank.network, (samples, np.pi / 2 * samples), chosen, seed=seed)
+    result = train_whole(blank.network, (samples, np.pi / 2 * samples), chosen, seed=seed, progress=progress)
     return Memory(_scaled(result.networks[0], rows), np.asarray(patterns))
 
 

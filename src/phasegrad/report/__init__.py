@@ -1,7 +1,7 @@
 """Reports: what studies, trainings and benchmarks found, as tables, figures and files."""
 
 from phasegrad.report.benchmarks import benchmark_tables, draw_growth, speed_tables
-from phasegrad.report.chips import chip_tables, draw_budget
+from phasegrad.report.chips import chip_tables, draw_budget, entry_table
 from phasegrad.report.console import studies_table, verdict_tables, verification_tables
 from phasegrad.report.drawings import draw_two_phase
 from phasegrad.report.grids import draw_grid, grid_tables
@@ -34,6 +34,7 @@ __all__ = [
     "draw_regressor",
     "draw_run",
     "draw_two_phase",
+    "entry_table",
     "grid_tables",
     "image_table",
     "prediction_table",

@@ -3,34 +3,41 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from phasegrad._validation import counted
-from phasegrad.hardware import Budget
+from phasegrad.hardware import Budget, Entry
 from phasegrad.pictures import accuracy_axis, drawn
 from phasegrad.report.console import table
 
 
 def chip_tables(found: Budget) -> RenderableType:
     """Return what chips reached, fault by fault, for the terminal."""
-    rows = [
-        [each.fault, 100 * float(each.accuracy.mean()), 100 * float(each.accuracy.min()), each.mean_cosine]
-        for each in found.entries
-    ]
-    count, programmed = found.deployed.size, (100 * float(found.deployed.mean()), 100 * float(found.deployed.min()))
-    rows.append(["learned ideally, then programmed", *programmed, "-"])
-    columns = ("faults", "mean accuracy, %", "worst chip, %", "cosine of the gradient")
+    programmed = 100 * float(found.deployed.mean()), 100 * float(found.deployed.min())
     lines: list[RenderableType] = [
         Text(str(found.hardware)),
-        table(f"{counted(count, 'chip')} that learn, test samples", columns, rows),
+        entry_table(found.entries, ["learned ideally, then programmed", *programmed, "-"]),
         Text(_summary(found), style="bold"),
     ]
     if found.measurement is not None:
         lines.append(Text(f"Advice for the first chip, untrained, by its meter alone. {found.measurement}"))
     return Group(*lines)
+
+
+def entry_table(entries: Sequence[Entry], *more: Sequence[Any]) -> RenderableType:
+    """Return what chips reached as a table, with more rows behind."""
+    rows = [
+        [each.fault, 100 * float(each.accuracy.mean()), 100 * float(each.accuracy.min()), each.mean_cosine]
+        for each in entries
+    ]
+    columns = ("faults", "mean accuracy, %", "worst chip, %", "cosine of the gradient")
+    title = f"{counted(entries[0].accuracy.size, 'chip')} that learn, test samples"
+    return table(title, columns, [*rows, *map(list, more)])
 
 
 def _summary(found: Budget) -> str:

@@ -19,7 +19,7 @@ from phasegrad.initial import STARTS
 from phasegrad.models import Model, confusion_counts, load_model, save_model
 from phasegrad.networks import Dense, Network, complete, layered, layers, mean_field, ring, small_world
 from phasegrad.runs._tables import Quantities
-from phasegrad.training import History, Report, Training, image_plan, train
+from phasegrad.training import History, Interrupted, Report, Training, image_plan, train_whole
 
 if TYPE_CHECKING:
     from phasegrad.estimators import OscillatorClassifier, OscillatorRegressor
@@ -139,6 +139,7 @@ class ClassifierRun:
     predicted: IntArray
     output_phases: FloatArray
     unsettled: int
+    interrupted: bool  # whether training was stopped from outside
 
     @classmethod
     def fit(cls, data: Dataset, seed: int, *, progress: Report | None = None, **options: Any) -> ClassifierRun:
@@ -148,17 +149,13 @@ class ClassifierRun:
         drawn = OscillatorClassifier(random_state=seed, **{**options, "epochs": 0}).fit(data.x_train, data.y_train)
         untrained = float(drawn.score(data.x_test, data.y_test))
         classifier = OscillatorClassifier(random_state=seed, **options)
-        classifier.fit(data.x_train, data.y_train, progress=progress)
+        stopped = _fitted_until_stopped(classifier, data, progress)
         state = classifier.settle(data.x_test)
         phases = state.phases[:, list(classifier.network_.outputs)]
         predicted = classifier.objective_.decide(phases)
         accuracy = float(np.mean(state.stable & (predicted == data.y_test)))
-        return cls(seed, data, classifier, untrained, accuracy, predicted, phases, int(np.sum(~state.stable)))
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether training was stopped from outside."""
-        return bool(self.classifier.training_.interrupted)
+        lost = int(np.sum(~state.stable))
+        return cls(seed, data, classifier, untrained, accuracy, predicted, phases, lost, stopped)
 
     @property
     def epochs(self) -> int:
@@ -219,6 +216,7 @@ class RegressorRun:
     untrained_score: float
     predicted: FloatArray
     unsettled: int
+    interrupted: bool  # whether training was stopped from outside
 
     @classmethod
     def fit(cls, data: Quantities, seed: int, *, progress: Report | None = None, **options: Any) -> RegressorRun:
@@ -227,15 +225,10 @@ class RegressorRun:
 
         drawn = OscillatorRegressor(random_state=seed, **{**options, "epochs": 0}).fit(data.x_train, data.y_train)
         regressor = OscillatorRegressor(random_state=seed, **options)
-        regressor.fit(data.x_train, data.y_train, progress=progress)
+        stopped = _fitted_until_stopped(regressor, data, progress)
         untrained = determination(data.y_test, drawn.predict(data.x_test))
         lost = int(np.sum(~regressor.settle(data.x_test).stable))
-        return cls(seed, data, regressor, untrained, regressor.predict(data.x_test), lost)
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether training was stopped from outside."""
-        return bool(self.regressor.training_.interrupted)
+        return cls(seed, data, regressor, untrained, regressor.predict(data.x_test), lost, stopped)
 
     @property
     def epochs(self) -> int:
@@ -315,7 +308,10 @@ class ImageRun:
             if progress is not None:
                 progress(epoch, history, (last - start) / epoch)
 
-        training = train(network, data, plan, seed=seed, device=device, dtype=dtype, progress=note)
+        try:
+            training = train_whole(network, data, plan, seed=seed, device=device, dtype=dtype, progress=note)
+        except Interrupted as stop:
+            training = stop.training
         return cls(seed, data, training, device, (last - start) / max(training.state.epoch, 1))
 
     @property
@@ -386,6 +382,17 @@ def determination(truth: FloatArray, predicted: FloatArray) -> float:
     """Return the coefficient of determination: 1 is right, 0 no better than the mean; NaN of a constant truth."""
     spread = float(np.sum((truth - truth.mean()) ** 2))
     return 1.0 - float(np.sum((truth - predicted) ** 2)) / spread if spread else float("nan")
+
+
+def _fitted_until_stopped(estimator: Any, data: Any, progress: Report | None) -> bool:
+    """Fit an estimator, and return whether Ctrl-C stopped it with something trained; raise it where nothing was."""
+    try:
+        estimator.fit(data.x_train, data.y_train, progress=progress)
+    except KeyboardInterrupt:
+        if not hasattr(estimator, "training_"):
+            raise
+        return True
+    return False
 
 
 def _parameters(network: Network) -> dict[str, Any]:

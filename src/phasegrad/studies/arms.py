@@ -22,7 +22,7 @@ from phasegrad.initial import STARTS, STREAM
 from phasegrad.networks import Network, layered, to_matrix
 from phasegrad.objectives import ClassObjective, NearestTarget, PaperPair
 from phasegrad.studies.piece import Piece
-from phasegrad.training import History, Plan, Shuffle, Training, TrainingState, paper_plan, train
+from phasegrad.training import History, Plan, Shuffle, Training, TrainingState, paper_plan, train_whole
 
 MARGIN = 0.2
 
@@ -90,7 +90,7 @@ def run_arm(**options: Any) -> dict[str, Any]:
     if arm.intervention:
         result, scores = _intervene(arm, networks, data)
     else:
-        result = train(networks, data, plan_of(arm), threads=1, mask=_masks(arm, networks[0]))
+        result = train_whole(networks, data, plan_of(arm), threads=1, mask=_masks(arm, networks[0]))
         scores = result.history.test_accuracy
     figures: dict[str, Any] = _figures(arm, result, networks, data, scores)
     if arm.follow:
@@ -107,7 +107,7 @@ def run_arm(**options: Any) -> dict[str, Any]:
 def trained_networks(arm: Arm) -> tuple[list[Network], tuple[Network, ...]]:
     """Return the networks of every seed before and after training."""
     networks, data = _set_up(arm)
-    return networks, train(networks, data, plan_of(arm), threads=1).networks
+    return networks, train_whole(networks, data, plan_of(arm), threads=1).networks
 
 
 def _set_up(arm: Arm) -> tuple[list[Network], list[Dataset]]:
@@ -192,7 +192,7 @@ def _figures(
 
 def _evaluate(networks: Sequence[Network], data: Sequence[Dataset], objective: ClassObjective) -> History:
     """Return the scores of networks as they are."""
-    return train(networks, data, paper_plan(epochs=0, objective=objective), threads=1).history
+    return train_whole(networks, data, paper_plan(epochs=0, objective=objective), threads=1).history
 
 
 def _go_on(arm: Arm, result: Training, data: list[Dataset]) -> dict[str, Any]:
@@ -204,7 +204,7 @@ def _go_on(arm: Arm, result: Training, data: list[Dataset]) -> dict[str, Any]:
     on_training_part = [_evaluate(result.networks, seen, _OBJECTIVES[arm.objective])]
     for more, rate in arm.stages:
         plan = plan_of(replace(arm, epochs=more, rate=rate))
-        result = train(result.networks, data, plan, state=result.state.begin(plan), threads=1)
+        result = train_whole(result.networks, data, plan, state=result.state.begin(plan), threads=1)
         epochs.append(epochs[-1] + more)
         accuracy.append(result.history.test_accuracy[:, -1])
         on_training_part.append(_evaluate(result.networks, seen, _OBJECTIVES[arm.objective]))
@@ -229,12 +229,12 @@ def _intervene(arm: Arm, networks: list[Network], data: list[Dataset]) -> tuple[
     state: TrainingState | None = None
     joined: History | None = None
     for epoch in range(every, arm.epochs + 1, every):
-        result = train(networks, data, plan, until=epoch, state=state, threads=1)
+        result = train_whole(networks, data, plan, until=epoch, state=state, threads=1)
         if state is None or state.epoch % arm.evaluate_every == 0:
             scores.append(result.history.test_accuracy[:, 0])
         state = _INTERVENTIONS[arm.intervention](result.state, len(networks[0].inputs))
         joined = result.history if joined is None else joined.join(result.history)
-    last = train(networks, data, plan, state=state, threads=1)
+    last = train_whole(networks, data, plan, state=state, threads=1)
     scores.append(last.history.test_accuracy[:, 0])
     assert joined is not None
     return replace(last, history=joined), np.stack(scores, axis=1)

@@ -23,7 +23,7 @@ from phasegrad.networks import layered
 from phasegrad.objectives import NearestTarget
 from phasegrad.runs import SUCCESS
 from phasegrad.studies.study import Table
-from phasegrad.training import paper_plan, train
+from phasegrad.training import paper_plan, train_whole
 
 _KIND = "phasegrad classifiers"
 _PUBLISHED_DIGITS = "94.1 % (published oscillators)"
@@ -92,7 +92,7 @@ def start_scores(name: str, seeds: int = 100) -> list[float]:
     else:
         plan = paper_plan()
         networks = [STARTS[name](network, [], seed) for seed, network in enumerate(networks)]
-    return train(networks, data, plan, seed=range(seeds)).history.score().tolist()
+    return train_whole(networks, data, plan, seed=range(seeds)).history.score().tolist()
 
 
 def solved(starts: int, seeds: int = 100) -> int:

@@ -19,7 +19,7 @@ from phasegrad.studies.measures import Quantity, Results, Unit
 from phasegrad.studies.piece import Piece
 from phasegrad.studies.rules import all_of, at_least, every
 from phasegrad.studies.study import Claim, Study, Table
-from phasegrad.training import paper_plan, train
+from phasegrad.training import paper_plan, train_whole
 
 SIZES = (4, 5, 10, 20, 50)
 SMALL = 5  # the size whose success is asked of every seed
@@ -49,7 +49,7 @@ def xor(size: int, seeds: int) -> dict[str, Any]:
             signed_layers(2, size - 4, 2, skip=True, seed=int(seed) + 1000 * start, input_scale=math.pi / 2)
             for seed in left
         ]
-        history = train(networks, datasets.xor(), plan, threads=1).history
+        history = train_whole(networks, datasets.xor(), plan, threads=1).history
         scores[left] = np.maximum(scores[left], history.test_accuracy[:, -1])
         before[left] = history.test_accuracy[:, 0] if start == 0 else before[left]
     return {"test": scores.tolist(), "untrained": before.tolist()}

@@ -2,7 +2,7 @@
 
 from phasegrad.training._engine import Engine, Problem, Progress, Tallies
 from phasegrad.training._files import load_state, save_state
-from phasegrad.training._history import History, Training, TrainingState, TrainingWarning
+from phasegrad.training._history import DeviceError, History, Training, TrainingState, TrainingWarning
 from phasegrad.training._lanes import processors
 from phasegrad.training._learner import Learner, missing
 from phasegrad.training._optimizers import (
@@ -19,7 +19,7 @@ from phasegrad.training._optimizers import (
 from phasegrad.training._plan import Plan, Shuffle, classifier_plan, image_plan, paper_plan
 from phasegrad.training._samples import Samples
 from phasegrad.training._tensors import DTYPES
-from phasegrad.training._train import ENGINES, Report, check_device, prepare, train
+from phasegrad.training._train import ENGINES, Interrupted, Report, check_device, prepare, train, train_whole
 
 __all__ = [
     "DTYPES",
@@ -28,8 +28,10 @@ __all__ = [
     "Arrays",
     "Constant",
     "Cosine",
+    "DeviceError",
     "Engine",
     "History",
+    "Interrupted",
     "Learner",
     "Memory",
     "Momentum",
@@ -56,4 +58,5 @@ __all__ = [
     "processors",
     "save_state",
     "train",
+    "train_whole",
 ]

@@ -319,7 +319,8 @@ class Training:
     seeds : tuple of int
         Of the shuffling streams; empty where training went on from a state.
     ended : str
-        Why it ended: "finished", "until" the epoch asked for, "patience" ran out, "interrupted", or "not finite".
+        Why it ended: "finished", "until" the epoch asked for, "patience" ran out, "interrupted", "not finite", or
+        "failed" because a device did.
 
     See Also
     --------
@@ -386,11 +387,59 @@ class Training:
         return text if self.ended == "finished" else f"{text}; {_ENDS[self.ended]}"
 
 
+class DeviceError(RuntimeError):
+    """A device failed while it trained, as when a bus does not answer; nothing of a full epoch is lost.
+
+    Attributes
+    ----------
+    state : TrainingState
+        That of the last full epoch. ``train(..., state=error.state)`` goes on from there, exactly as if nothing had
+        failed.
+    training : Training or None
+        All that was trained until then, its history among it; None where the device failed before the first epoch.
+
+    See Also
+    --------
+    hardware.OnDevice : The engine that trains on devices.
+    hardware.Device : The three calls of a chip.
+    train : Train one network or many.
+
+    Examples
+    --------
+    A chip that fails once is tried again:
+
+    >>> import phasegrad as pg
+    >>> class Shaky(pg.hardware.Chip):
+    ...     calls = 0
+    ...     def read(self):
+    ...         self.calls += 1
+    ...         if self.calls == 40:
+    ...             raise TimeoutError("no answer")
+    ...         return super().read()
+    >>> work = pg.hardware.task("vowels", 1)
+    >>> plan = work.plan.replace(epochs=4, beta=0.5)
+    >>> engine = pg.hardware.OnDevice([Shaky(pg.hardware.Hardware(), work.networks[0], seed=0)])
+    >>> state = None
+    >>> for attempt in range(3):
+    ...     try:
+    ...         result = pg.train(work.networks, work.data, plan, engine=engine, state=state)
+    ...         break
+    ...     except pg.hardware.DeviceError as error:
+    ...         state = error.state
+    >>> attempt, result.state.epoch
+    (1, 4)
+    """
+
+    state: TrainingState
+    training: Training | None = None
+
+
 _ENDS = {
     "until": "stopped at the epoch asked for",
     "patience": "stopped because the validation cost fell no more",
     "interrupted": "interrupted",
     "not finite": "stopped because a cost was not finite",
+    "failed": "stopped because a device failed",
 }
 
 

@@ -15,7 +15,15 @@ from phasegrad.networks import Network
 from phasegrad.objectives import check_cost
 from phasegrad.training._batch import BatchEngine
 from phasegrad.training._engine import Engine, Problem, Progress, Tallies
-from phasegrad.training._history import History, Training, TrainingState, TrainingWarning, evaluation, origin_of
+from phasegrad.training._history import (
+    DeviceError,
+    History,
+    Training,
+    TrainingState,
+    TrainingWarning,
+    evaluation,
+    origin_of,
+)
 from phasegrad.training._lanes import LaneEngine
 from phasegrad.training._optimizers import Arrays
 from phasegrad.training._plan import Plan, classifier_plan
@@ -28,8 +36,24 @@ Report = Callable[[int, History], None]
 #: The engines, the one that "auto" tries first before the others.
 ENGINES: dict[str, type[Any]] = {"lanes": LaneEngine, "batch": BatchEngine, "torch": TorchEngine}
 _ORDERS_AT_ONCE = 2**22
+# Updates of one network between two looks at Ctrl-C: no signal is heeded inside compiled code. A quarter of a second
+# with the largest networks of the lanes.
+_UPDATES_AT_ONCE = 2**14
 # Training samples on whose targets the objective is tried before training begins.
 _CHECKED = 8
+
+
+class Interrupted(KeyboardInterrupt):
+    """Somebody stopped a training; ``training`` is what was trained until the last full epoch."""
+
+    training: Training
+
+    @classmethod
+    def after(cls, training: Training) -> Interrupted:
+        """Return the exception that carries a training."""
+        made = cls()
+        made.training = training
+        return made
 
 
 class Where(NamedTuple):
@@ -106,9 +130,11 @@ def train(
     -------
     Training
         Trained ``networks``, their ``history`` with the untrained scores in front, and the ``state`` to go on from.
-        Ctrl-C stops between two epochs, with a `TrainingWarning`, and returns what was trained until then. Where
-        coupling is not reciprocal and the gradient comes from nudges without a correction, a `GradientWarning` says how
-        far off that is.
+        Ctrl-C stops it, with a `TrainingWarning`: what is returned was trained until the last full epoch and has
+        ``interrupted`` set, which a loop over trainings must look at. Before the first epoch Ctrl-C raises
+        KeyboardInterrupt. SIGTERM ends the process, as in any Python program without a handler for it. Where coupling
+        is not reciprocal and the gradient comes from nudges without a correction, a `GradientWarning` says how far off
+        that is.
 
     See Also
     --------
@@ -136,7 +162,34 @@ def train(
     >>> bool(fit.history.train_loss[0, -1] < 0.1 * fit.history.train_loss[0, 0])
     True
     """
-    where = Where(engine, threads, device, dtype)
+    result = _trained(
+        network, data, plan, Where(engine, threads, device, dtype), seed=seed, sample_weight=sample_weight, mask=mask,
+        until=until, state=state, progress=progress, **changes,
+    )  # fmt: skip
+    if result.interrupted:
+        warnings.warn(
+            f"Training was interrupted; the result is that of epoch {result.state.epoch} of {result.plan.epochs}.",
+            TrainingWarning,
+            stacklevel=2,
+        )
+    return result
+
+
+def train_whole(network: Network | Sequence[Network], data: Any, plan: Plan | None = None, **options: Any) -> Training:
+    """Train as `train` does, for a caller who has more to do afterwards: Ctrl-C raises `Interrupted`."""
+    where = Where(**{name: options.pop(name) for name in Where._fields if name in options})
+    result = _trained(network, data, plan, where, **options)
+    if result.interrupted:
+        raise Interrupted.after(result)
+    return result
+
+
+def _trained(
+    network: Any, data: Any, plan: Plan | None, where: Where, *, seed: Any = 0, sample_weight: ArrayLike | None = None,
+    mask: Mapping[str, ArrayLike] | None = None, until: int | None = None, state: TrainingState | None = None,
+    progress: Report | None = None, **changes: Any,
+) -> Training:  # fmt: skip
+    """Set a run up and let it go; one that is interrupted says so in its result."""
     run = _set_up(network, data, plan, changes, seed, sample_weight, mask, state, where)
     epochs = run.plan.epochs
     last = epochs if until is None else whole_number("until", until, 0, "train")
@@ -260,7 +313,13 @@ class _Run:
 
     def go(self, last: int, report: Report | None) -> Training:
         """Train up to an epoch."""
-        rows, warned = [self._untrained()], self.epoch >= last or self._warn_of_bias("Before training")
+        snapshot = self._snapshot()
+        try:
+            rows = [self._untrained()]
+        except DeviceError as error:
+            error.state = snapshot
+            raise
+        warned = self.epoch >= last or self._warn_of_bias("Before training")
         snapshot, ended = self._snapshot(), "patience" if self._all_stopped() else "finished"
         since = Tallies.zeros(len(self.networks))
         try:
@@ -283,16 +342,19 @@ class _Run:
                     report(self.epoch, History.of(rows))
         except KeyboardInterrupt:
             ended = "interrupted"
+        except DeviceError as error:
+            error.state, error.training = snapshot, self._result(rows, snapshot, "failed")
+            raise
         if ended == "finished" and self.epoch < self.plan.epochs:
             ended = "until"
-        if not warned:
+        if not warned and ended != "interrupted":
             self._warn_of_bias("At the end of training")
         return self._result(rows, snapshot, ended)
 
     def _train_block(self, last: int) -> tuple[Tallies, float]:
-        """Train up to the next evaluation, as far as the orders of the samples fit in memory."""
+        """Train up to the next evaluation, as far as the orders of the samples fit in memory and nobody has to wait."""
         plan, size = self.plan, self.parts["train"].count
-        fit = max(1, _ORDERS_AT_ONCE // max(size * len(self.networks), 1))
+        fit = max(1, min(_ORDERS_AT_ONCE // max(size * len(self.networks), 1), _UPDATES_AT_ONCE // max(size, 1)))
         if plan.augmentation is not None or plan.input_noise:
             fit = 1  # draws of an epoch come after its order and before the next: it matters not where training stops
         if not isinstance(self.engine, tuple(ENGINES.values())):
@@ -369,15 +431,16 @@ class _Run:
         )
 
     def _result(self, rows: list[dict[str, Any]], state: TrainingState, ended: str) -> Training:
-        if ended in ("interrupted", "not finite"):
-            reason = "was interrupted" if ended == "interrupted" else "met a cost that is not finite"
+        if ended == "not finite":
             warnings.warn(
-                f"Training {reason}; the result is that of epoch {state.epoch} of {self.plan.epochs}.",
+                "Training met a cost that is not finite; the result is that of epoch "
+                f"{state.epoch} of {self.plan.epochs}.",
                 TrainingWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         rows = [row for row in rows if row["epoch"] <= state.epoch]
-        self._warn_of_idleness(rows)
+        if ended not in ("interrupted", "failed"):
+            self._warn_of_idleness(rows)
         chosen = state.parameters if state.best is None else state.best[1]
         networks = tuple(self._current(chosen))
         return Training(networks, History.of(rows), state, self.plan, self.seeds, ended)
@@ -395,7 +458,7 @@ class _Run:
                 f"At the end {share:.0%} of the training samples had no part in an update{of}: they had no stable "
                 "state, free or nudged. Lower the learning rate or beta, or the scale of the inputs.",
                 TrainingWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
 
     def _warn_of_bias(self, when: str) -> bool:
@@ -411,7 +474,7 @@ class _Run:
             f"training samples: the coupling is not reciprocal, and gradient={self.plan.gradient!r} is biased there. "
             "Train with correction='asymmetric', or gradient='dyadic' or 'adjoint', which are right there.",
             GradientWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
         return True
 

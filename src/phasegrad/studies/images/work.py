@@ -19,7 +19,7 @@ from phasegrad.datasets import Dataset
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost
 from phasegrad.studies.images.experiments import Experiment
-from phasegrad.training import History, Plan, Training, train
+from phasegrad.training import History, Plan, Training, train_whole
 
 #: Called after a score, from the second on, with epochs done, epochs in all, and the seconds that the rest will take.
 Watch = Callable[[int, int, float], None]
@@ -63,10 +63,10 @@ def run(
             (first, began), (last, now) = times[0], times[-1]
             watch(epoch, plan.epochs, (plan.epochs - epoch) * (now - began) / (last - first))
 
-    result = train(network, data, plan, seed=seed, mask=masks, device=device, dtype=experiment.dtype, progress=note)
+    result = train_whole(
+        network, data, plan, seed=seed, mask=masks, device=device, dtype=experiment.dtype, progress=note
+    )
     seconds = time.perf_counter() - start
-    if result.interrupted:
-        raise KeyboardInterrupt
     figures = _figures(result, masks) | {"seconds": seconds, "seconds_per_epoch": _per_epoch(times)}
     if before is not None:
         figures["cosines"] = {"before": before, "after": _cosines(result.network, plan, data, device)}

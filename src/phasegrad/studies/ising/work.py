@@ -11,7 +11,7 @@ from phasegrad import datasets
 from phasegrad.ising import Problem, simulated_annealing, solve
 from phasegrad.networks import Network, random_regular, signed_layers
 from phasegrad.objectives import CosineCrossEntropy
-from phasegrad.training import Plan, classifier_plan, train
+from phasegrad.training import Plan, classifier_plan, train_whole
 
 _LEARN = ("coupling", "field_strength", "field_phase")
 # States that enumeration looks at in one go.
@@ -87,7 +87,7 @@ def xor(injection: float, seeds: int, epochs: int) -> dict[str, Any]:
         pumped = injected(plain, injection, injection)
         for name, network, learns in (("without", plain, False), ("with", pumped, True), ("held", pumped, False)):
             plan = _plan(learns, epochs=epochs, learning_rate=0.05)
-            result = train(network, corners, plan, seed=seed)
+            result = train_whole(network, corners, plan, seed=seed)
             found[name].append(float(result.history.test_accuracy[0, -1]))
             if learns:
                 found["left"].append(_strength(result.network))
@@ -107,7 +107,7 @@ def digits(injection: float, learns: bool, hidden: int, epochs: int, seed: int) 
     if injection:
         network = injected(network, injection, injection / 5)
     begin = time.process_time()
-    result = train(network, data, _plan(learns, epochs=epochs, input_noise=0.3), seed=seed)
+    result = train_whole(network, data, _plan(learns, epochs=epochs, input_noise=0.3), seed=seed)
     return {
         "accuracy": float(result.history.test_accuracy[0, -1]), "left": _strength(result.network),
         "unsettled": int(result.history.test_unsettled[0, -1]), "seconds": time.process_time() - begin,

@@ -13,7 +13,7 @@ from phasegrad.gradients import Gradient, GradientWarning, adjoint, centred, cos
 from phasegrad.networks import Network, layered
 from phasegrad.objectives import NearestTarget, PhaseTargets
 from phasegrad.studies.agreement import asymmetric_network, perturbed_target
-from phasegrad.training import Plan, train
+from phasegrad.training import Plan, train_whole
 
 BETA = 1e-3
 BY = {"omega": ("omega",), "coupling": ("coupling", "coupling_reverse")}
@@ -69,7 +69,9 @@ def training(correction: str, asymmetry: float, epochs: int, first: int, count: 
         # That the plain gradient is biased is what is measured here.
         warnings.simplefilter("ignore", GradientWarning)
         networks = [one_way_layers(asymmetry, seed) for seed in seeds]
-        result = train(networks, [datasets.vowels(["a", "i"], seed=seed) for seed in seeds], plan, seed=list(seeds))
+        result = train_whole(
+            networks, [datasets.vowels(["a", "i"], seed=seed) for seed in seeds], plan, seed=list(seeds)
+        )
     accuracy = result.history.test_accuracy
     return {"untrained": accuracy[:, 0].tolist(), "trained": accuracy[:, -1].tolist()}
 
