@@ -53,6 +53,8 @@ _ARRAY = re.compile(
     rb"'shape': \(((?:\d{1,18}, )*(?:\d{1,18},?)?)\), \} *\n",
     re.DOTALL,
 )
+#: The encoding of text files that users give: a byte order mark, as spreadsheets write it, is skipped.
+TEXT_ENCODING = "utf-8-sig"
 _STORED, _DEFLATED = 0, 8
 _HEADER, _DIGEST = "header", "digest"
 #: The version of archives. Version 2, which phasegrad 0.2 to 0.7 wrote, had no digest.

@@ -123,6 +123,20 @@ def whole_number(name: str, value: Any, minimum: int, owner: str) -> int:
     return int(value)
 
 
+def parse_float(text: str) -> float:
+    """Return the number that a text is, infinite ones too; ValueError for what only Python takes for one (5_1, ٣)."""
+    if not text.isascii() or "_" in text:
+        raise ValueError(f"{text!r:.60} is not a number")
+    return float(text)
+
+
+def parse_int(text: str) -> int:
+    """Return the whole number that a text is; ValueError for what only Python takes for one (5_1, ٣)."""
+    if not text.isascii() or "_" in text:
+        raise ValueError(f"{text!r:.60} is not a whole number")
+    return int(text)
+
+
 def counted(number: int, word: str) -> str:
     """Return a number of things in words."""
     return f"{number} {word}{'' if number == 1 else 's'}"

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from phasegrad._files import open_plain, printable
+from phasegrad._files import TEXT_ENCODING, open_plain, printable
 from phasegrad._validation import (
     FloatArray,
     IntArray,
@@ -26,6 +26,8 @@ from phasegrad._validation import (
     finite_array,
     float_between,
     frozen_array,
+    parse_float,
+    parse_int,
     positive_float,
     shaped_array,
 )
@@ -143,7 +145,7 @@ class Problem:
                 raise ValueError(f"{printable(place)} is larger than {_MOST_BYTES >> 20} MB. Name another file.")
             content = file.read()
         try:
-            lines = [line.split() for line in content.decode("ascii").splitlines()]
+            lines = [line.split() for line in content.decode(TEXT_ENCODING).splitlines()]
             return cls._of_lines(lines)
         except UnicodeDecodeError:
             raise ValueError(f"{printable(place)} is no file of G-set: it is not plain text.") from None
@@ -275,7 +277,7 @@ def _entries(given: Any, name: str, owner: str) -> tuple[IntArray, FloatArray, i
 
 def _header(words: list[str]) -> tuple[int, int]:
     try:
-        nodes, count = (int(word) for word in words)
+        nodes, count = (parse_int(word) for word in words)
     except ValueError:
         raise _FileError("line 1 must have two whole numbers, of nodes and of edges.") from None
     if not (1 <= nodes <= _MOST and 1 <= count <= _MOST):
@@ -287,7 +289,7 @@ def _edge(number: int, words: list[str], nodes: int) -> tuple[int, int, float]:
     if len(words) == 2:
         raise _FileError(f"line {number} has no weight. Give two nodes and a weight, such as '1 2 1'.")
     try:
-        first, second, weight = int(words[0]), int(words[1]), float(words[2])
+        first, second, weight = parse_int(words[0]), parse_int(words[1]), parse_float(words[2])
         if len(words) != 3 or not np.isfinite(weight):
             raise ValueError
     except (ValueError, IndexError):

@@ -19,8 +19,8 @@ from typing import IO
 
 import numpy as np
 
-from phasegrad._files import printable
-from phasegrad._validation import FloatArray, counted
+from phasegrad._files import TEXT_ENCODING, printable
+from phasegrad._validation import FloatArray, counted, parse_float
 
 # Characters of a line of a table, and of the names that an error lists.
 _LONGEST_LINE, _LONGEST_LIST = 2**22, 200
@@ -38,7 +38,7 @@ def opened(path: Path) -> Iterator[Sheet]:
     """Open a table and read its header; say in words why a file cannot be read."""
     place = printable(path)
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
+        with path.open(newline="", encoding=TEXT_ENCODING) as file:
             rows = _rows(place, file)
             line, header = next(rows, (1, []))
             if not header:
@@ -117,7 +117,7 @@ class Numbers(_Column):
         if not is_number(text):
             point = " Write decimals with a point." if is_number(text.replace(",", ".")) else ""
             raise self.wrong(line, f"is {text!r:.60}, not a number.{point}")
-        number = float(text)
+        number = parse_float(text)
         if not math.isfinite(number):
             raise self.wrong(line, f"is {text!r:.60}, not a finite number.")
         self.values.append(number)
@@ -262,9 +262,9 @@ def listed(names: Sequence[str]) -> str:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a number as it is written everywhere, not as Python also takes it (5_1); infinite ones too."""
+    """Whether a text is a number, infinite ones too."""
     try:
-        float(text)
+        parse_float(text)
     except ValueError:
         return False
-    return text.isascii() and "_" not in text
+    return True
