@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO
@@ -66,6 +67,11 @@ class Sheet:
     first: list[list[str]]
     rows: Iterator[tuple[int, list[str]]]
 
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The first place of every name."""
+        return {name: place for place, name in reversed(list(enumerate(self.header)))}
+
     def check_names(self) -> None:
         """Refuse columns of one name."""
         twice = [name for name, times in Counter(self.header).items() if name and times > 1]
@@ -86,7 +92,7 @@ class _Column:
     """A column while it is read."""
 
     def __init__(self, sheet: Sheet, name: str) -> None:
-        self.name, self.place, self.file, self.values = name, sheet.header.index(name), sheet.place, array("d")
+        self.name, self.place, self.file, self.values = name, sheet.places[name], sheet.place, array("d")
 
     @property
     def numbers(self) -> FloatArray:
@@ -114,10 +120,11 @@ class Numbers(_Column):
 
     def take(self, line: int, text: str) -> None:
         """Take one more value, which is not missing."""
-        if not is_number(text):
+        try:
+            number = parse_float(text)
+        except ValueError:
             point = " Write decimals with a point." if is_number(text.replace(",", ".")) else ""
-            raise self.wrong(line, f"is {text!r:.60}, not a number.{point}")
-        number = parse_float(text)
+            raise self.wrong(line, f"is {text!r:.60}, not a number.{point}") from None
         if not math.isfinite(number):
             raise self.wrong(line, f"is {text!r:.60}, not a finite number.")
         self.values.append(number)

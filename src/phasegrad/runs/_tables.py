@@ -187,7 +187,7 @@ def holds_answers(path: Path) -> bool:
 
 def _feature(sheet: Sheet, name: str) -> Numbers | Words:
     """Return a column to learn from: of numbers or of words, as its first value says."""
-    place = sheet.header.index(name)
+    place = sheet.places[name]
     values = (row[place].strip() for row in sheet.first if len(row) == len(sheet.header))
     first = next((value for value in values if not is_missing(value)), "0")
     if is_number(first.replace(",", ".")):  # a decimal comma is refused there, too
@@ -242,9 +242,9 @@ def _known_columns(sheet: Sheet, features: Sequence[str], needs: str) -> list[Nu
     known: dict[str, list[str]] = {}
     for name in features:
         column, sign, word = name.partition("=")
-        if name.strip() in sheet.header:
+        if name.strip() in sheet.places:
             columns[name] = Numbers(sheet, name.strip())
-        elif sign and column in sheet.header:
+        elif sign and column in sheet.places:
             known.setdefault(column, []).append(word)
         else:
             meant, found = column if sign else name, listed([each for each in sheet.header if each])
