@@ -158,7 +158,7 @@ class Model:
         Columns of a table are taken by name, in any order, and others ignored; columns without names, and those for a
         model whose features are only numbered (x0, x1, ...), by position.
         """
-        raw = finite_array("x", self._by_name(x), "Model.predict")
+        raw = finite_array("x", self._by_name(x), "Model.predict", largest=np.inf)
         if raw.ndim != 2 or raw.shape[1] != len(self.features):
             raise ValueError(
                 f"Model.predict takes samples of shape (n, {len(self.features)}), one column for each of "
@@ -196,7 +196,7 @@ class Model:
         answer = self.predict(x)
         if isinstance(self.objective, ClassObjective):
             return self._plot_classes(answer, self._numbers(y, len(answer.names)), ax, kind)
-        true = finite_array("y", y, "Model.plot").reshape(np.shape(y)[0] if np.ndim(y) else 1, -1)
+        true = finite_array("y", y, "Model.plot", largest=np.inf).reshape(np.shape(y)[0] if np.ndim(y) else 1, -1)
         return self._plot_values(answer, true, ax, kind)
 
     def _plot_classes(self, answer: Prediction, true: IntArray, ax: Axes | None, kind: str) -> Axes:

@@ -59,7 +59,9 @@ class Scaling:
     def __post_init__(self) -> None:
         if self.beyond is not None:
             positive_float("beyond", self.beyond, "Scaling")
-        low, high = (finite_array(name, getattr(self, name), "Scaling").copy() for name in ("low", "high"))
+        low, high = (
+            finite_array(name, getattr(self, name), "Scaling", largest=np.inf).copy() for name in ("low", "high")
+        )
         if low.ndim != 1 or low.shape != high.shape:
             raise ValueError(
                 "Scaling needs one low and one high value for each feature. "
@@ -95,7 +97,7 @@ class Scaling:
 
     def apply(self, x: ArrayLike) -> FloatArray:
         """Return ``x`` of shape (..., d) scaled; values outside the fitted range go beyond -1 and 1."""
-        table = last_axis_array("x", x, self.low.size, "one value for each feature", "Scaling.apply")
+        table = last_axis_array("x", x, self.low.size, "one value for each feature", "Scaling.apply", largest=np.inf)
         # Ranges near the largest number there is would overflow if they were taken before halving.
         width, flat = 0.5 * self.high - 0.5 * self.low, self.high == self.low
         scaled = (table - self.low) / np.where(flat, 1.0, width) - 1
@@ -312,7 +314,7 @@ def _feature_table(
     if table.dtype not in (np.float32, np.float64) or not np.all(np.isfinite(table)):
         columns = table.reshape(len(table), len(features))
         for k, feature in enumerate(features):
-            finite_array(f"{name}[:, {k}] ({printable(feature)})", columns[:, k], owner)
+            finite_array(f"{name}[:, {k}] ({printable(feature)})", columns[:, k], owner, largest=np.inf)
     # What nobody can change any more need not be copied.
     shared = table.flags.writeable or table.base is not None
     return table.astype(np.float32 if table.dtype == np.float32 else np.float64, copy=shared)

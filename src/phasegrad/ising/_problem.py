@@ -80,13 +80,13 @@ class Problem:
 
     def __post_init__(self) -> None:
         owner = "ising.Problem"
-        fields = finite_array("fields", self.fields, owner)
+        fields = finite_array("fields", self.fields, owner, largest=np.inf)
         if fields.ndim != 1 or not fields.size:
             raise ValueError(
                 f"The 'fields' parameter of {owner} must have shape (N,), N > 0. Got shape {fields.shape}."
             )
         edges = _checked_edges(self.edges, fields.size, owner)
-        couplings = shaped_array("couplings", self.couplings, (len(edges),), owner)
+        couplings = shaped_array("couplings", self.couplings, (len(edges),), owner, largest=np.inf)
         for name, value in (("edges", edges), ("couplings", couplings), ("fields", fields)):
             object.__setattr__(self, name, frozen_array(value))
         if not np.any(couplings) and not np.any(fields):
@@ -105,8 +105,8 @@ class Problem:
     def from_matrix(cls, couplings: Any, fields: ArrayLike | None = None) -> Self:
         """Return the problem of a symmetric matrix J (N, N) with an empty diagonal, dense or sparse, and fields h."""
         edges, values, size = _entries(couplings, "couplings", "ising.Problem.from_matrix")
-        own = np.zeros(size) if fields is None else shaped_array("fields", fields, (size,), "ising.Problem.from_matrix")
-        return cls(edges, values, own)
+        own: ArrayLike = 0.0 if fields is None else fields
+        return cls(edges, values, shaped_array("fields", own, (size,), "ising.Problem.from_matrix", largest=np.inf))
 
     @classmethod
     def max_cut(cls, weights: Any) -> Self:
@@ -127,7 +127,8 @@ class Problem:
         names = list(graph.nodes)
         number = {name: k for k, name in enumerate(names)}
         pairs = [(number[a], number[b]) for a, b in graph.edges]
-        weights = finite_array("weight", [w for *_, w in graph.edges(data="weight", default=1.0)], "the graph's edges")
+        given = [weight for *_, weight in graph.edges(data="weight", default=1.0)]
+        weights = finite_array("weight", given, "the graph's edges", largest=np.inf)
         plain = names == list(range(len(names)))
         edges = np.sort(np.array(pairs, dtype=np.int64).reshape(-1, 2), axis=1)
         return cls(edges, -weights, np.zeros(len(names)), None if plain else tuple(names))
@@ -258,7 +259,10 @@ def _checked_edges(given: Any, size: int, owner: str) -> IntArray:
 
 def _entries(given: Any, name: str, owner: str) -> tuple[IntArray, FloatArray, int]:
     """Return edges, values and size of a symmetric matrix."""
-    matrix = sparse.csr_array(given).astype(float) if sparse.issparse(given) else finite_array(name, given, owner)
+    if sparse.issparse(given):
+        matrix: Any = sparse.csr_array(given).astype(float)
+    else:
+        matrix = finite_array(name, given, owner, largest=np.inf)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"The '{name}' parameter of {owner} must be a square matrix. Got shape {matrix.shape}.")
     table = sparse.coo_array(matrix)

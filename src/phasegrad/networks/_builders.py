@@ -404,7 +404,8 @@ def erdos_renyi(
 ) -> Network:  # fmt: skip
     """Build an Erdos-Renyi graph in which an oscillator has ``mean_degree`` neighbours on average.
 
-    Every pair is coupled with the same probability, in time of the order of the edges. A large graph almost always
+    Every pair is coupled with the same probability p, in time of the order of the edges; ``mean_degree``, at least 1, is
+    p * (n - 1) of what other libraries call p. A large graph almost always
     leaves some oscillators alone; each part but the largest is tied to a random oscillator of the largest by one edge.
 
     See Also
@@ -420,6 +421,12 @@ def erdos_renyi(
     """
     n = whole_number("n", n, 2, "erdos_renyi")
     mean_degree = float_between("mean_degree", mean_degree, 0, n - 1, "erdos_renyi")
+    if mean_degree < 1:
+        raise ValueError(
+            f"The 'mean_degree' parameter of erdos_renyi must be at least 1: it is the mean number of neighbours, not a "
+            f"probability. Got {mean_degree:g}. For the probability p = {mean_degree:g} of every edge give p * (n - 1) = "
+            f"{mean_degree * (n - 1):g}."
+        )
     rng = random_stream(seed, "erdos_renyi")
     pairs = joined(uniform_pairs(n, mean_degree / (n - 1), rng), n, rng)
     return _from_pairs(pairs, n, coupling, omega, options)
