@@ -164,15 +164,17 @@ def choice(name: str, value: Any, allowed: Iterable[str], owner: str) -> str:
     return str(value)
 
 
+def how_to_install(extra: str) -> str:
+    """Return the sentence that says how to install the packages of an extra."""
+    return f"Install what is missing from a clone of the repository: pip install '.[{extra}]'."
+
+
 def require(packages: Iterable[str], extra: str, purpose: str) -> None:
     """Raise ImportError if one of the packages is not installed; ``purpose`` is the beginning of its sentence."""
     missing = [name for name in packages if find_spec(name) is None]
     if missing:
         verb = "is" if len(missing) == 1 else "are"
-        raise ImportError(
-            f"{purpose} needs {', '.join(missing)}, which {verb} not installed. "
-            f"Install with 'pip install phasegrad[{extra}]'."
-        )
+        raise ImportError(f"{purpose} needs {', '.join(missing)}, which {verb} not installed. {how_to_install(extra)}")
 
 
 def node_numbers(value: Any) -> NDArray[Any]:
