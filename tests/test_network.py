@@ -197,6 +197,9 @@ def test_replace_lists_the_names_there_are():
         lambda v: pg.simulate(pg.ring(5, coupling=v, omega=SLOPE), [0.0, 1.0]),
         lambda v: pg.simulate(pg.ring(5, omega=v * SLOPE), [0.0, 1.0]),
         lambda v: pg.simulate(pg.ring(5, omega=SLOPE), [0.0, v]),
+        lambda v: pg.find_equilibrium(pg.ring(5, outputs=[2]), nudge=pg.Nudge(pg.PhaseTargets(), [0.1], v)),
+        lambda v: pg.hardware.Hardware(settling_time=v).sample(pg.layered(2, 3, 2)).run([[0.1, 0.2]]),
+        lambda v: pg.datasets.Scaling([0.0], [v]).apply([[v], [1.0]]),
     ],
 )
 def test_extreme_numbers_are_computed_with_or_refused_in_words(make, value):

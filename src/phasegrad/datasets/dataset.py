@@ -99,8 +99,10 @@ class Scaling:
         """Return ``x`` of shape (..., d) scaled; values outside the fitted range go beyond -1 and 1."""
         table = last_axis_array("x", x, self.low.size, "one value for each feature", "Scaling.apply", largest=np.inf)
         # Ranges near the largest number there is would overflow if they were taken before halving.
-        width, flat = 0.5 * self.high - 0.5 * self.low, self.high == self.low
-        scaled = (table - self.low) / np.where(flat, 1.0, width) - 1
+        width = 0.5 * self.high - 0.5 * self.low
+        flat = np.abs(width) < np.finfo(np.float64).tiny
+        with np.errstate(over="ignore"):
+            scaled = (table - self.low) / np.where(flat, 1.0, width) - 1
         if np.any(flat):
             scaled = np.where(flat, 0.0, scaled)
         return scaled if self.beyond is None else np.clip(scaled, -self.beyond, self.beyond)
