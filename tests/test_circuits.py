@@ -1,5 +1,6 @@
 """Circuits: components, netlists, running ngspice, phases from waveforms, and the study of them."""
 
+import dataclasses
 import json
 import os
 import re
@@ -35,11 +36,14 @@ from phasegrad.circuits import (
 )
 from phasegrad.hardware import Device
 from phasegrad.studies import ON_REQUEST, STUDIES, Verdict
-from phasegrad.studies.circuit import STUDY, CircuitResults
+from phasegrad.studies.circuit import STUDY, CircuitResults, work
 from phasegrad.studies.circuit.__main__ import main as runner
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "docs" / "results" / "circuit.json"
+
+#: A 2+5+2 network whose phases are more than a radian apart.
+WIDE = work.drawn_network(3, work.WIDE)
 
 
 def pair(detuning=0.5, coupling=1.0, **options):
@@ -339,6 +343,64 @@ class TestRunning:
         with pytest.raises(TypeError, match="takes a Netlist"):
             ngspice("R1 1 0 5")
 
+    @pytest.mark.parametrize(
+        "lines",
+        [
+            ".control\nshell touch HIT\n.endc",
+            "  .CONTROL\nshell touch HIT\n.endc",
+            "*# shell touch HIT",
+            ".include other.cir",
+            ".inc other.cir",
+            ".lib other.cir",
+            ".unknown",
+            "a1 [in] [out] process",
+        ],
+    )
+    def test_text_that_can_run_commands_is_refused_unless_it_is_trusted(self, fake, lines):
+        """A stranger's netlist runs nothing; ngspice is not even started."""
+        fake("touch started; exit 1")
+        text = self.NETLIST.text.replace(".end\n", f"{lines}\n.end\n")
+        with pytest.raises(ValueError, match="can run commands or read files") as caught:
+            ngspice(dataclasses.replace(self.NETLIST, text=text))
+        assert repr(lines.split()[0]) in str(caught.value)
+        with pytest.raises(NgspiceError, match="status 1"):
+            ngspice(dataclasses.replace(self.NETLIST, text=text), trusted=True)
+
+    def test_a_script_instead_of_a_netlist_is_refused(self):
+        with pytest.raises(ValueError, match="Line 1 of this netlist"):
+            ngspice(dataclasses.replace(self.NETLIST, text="*ng_script\nshell touch HIT\n"))
+
+    def test_phases_far_from_the_phase_model_are_told_before_anything_is_simulated(self, monkeypatch):
+        """The averaging shift of this network is 0.629; at eps 0.001 it is still 0.21, so that no eps is advised."""
+        monkeypatch.setattr("phasegrad.circuits._circuit.ngspice", lambda *_args, **_options: 1 / 0)
+        none, one = np.zeros((1, 0)), [[0.0, 0.0], [0.3, -0.5]]
+        for network, inputs, eps, words in (
+            (
+                pg.signed_layers(2, 3, 2, seed=1),
+                one,
+                0.01,
+                r"sample 1 .* by 0\.63 radians\. No eps .* eps=0\.001 it .* 0\.21",
+            ),
+            (WIDE, [[1.0, -1.0]], 0.01, r"With eps=0\.0021 it would stay below 0\.1"),
+            (pair(18.0, coupling=10.0), none, 0.1, "more than the first order"),
+        ):
+            with pytest.warns(CircuitWarning, match=words) as told, pytest.raises(ZeroDivisionError):
+                Circuit(network, eps=eps).run(inputs)
+            assert [each.filename for each in told] == [__file__]
+        with pytest.raises(ZeroDivisionError):
+            Circuit(pair(0.8)).run(none)  # a warning would be raised instead
+
+    def test_the_eps_that_is_advised_does(self):
+        shifts = [
+            np.max(np.abs(averaging_shift(WIDE, Circuit(WIDE, eps=eps).components, [1.0, -1.0])))
+            for eps in (0.01, 0.0021 / 0.8, 0.0021)
+        ]
+        assert shifts[0] > shifts[1] > 0.1 > shifts[2]
+
+    def test_a_network_that_does_not_lock_has_no_averaging_shift(self):
+        with pytest.raises(ValueError, match="no stable equilibrium"):
+            averaging_shift(pair(3.0), Components())
+
     def test_a_sample_that_does_not_lock_is_nan_and_told(self, monkeypatch):
         monkeypatch.setattr("phasegrad.circuits._circuit.ngspice", lambda *_args, **_options: wave([0, 1], drift=0.01))
         circuit = Circuit(pair())
@@ -398,8 +460,6 @@ class TestSimulation:
     @pytest.mark.slow
     def test_phases_gradients_and_crossed_couplings_of_a_layered_circuit(self):
         network = pg.layered(2, 5, 2, seed=0)
-        from phasegrad.studies.circuit import work
-
         errors = [work.phases(eps, 0, work.WIDE)["error"] for eps in (0.02, 0.01)]
         assert errors[1] < min(errors[0], 0.05)
         assert work.phases(0.01, 0, work.WIDE)["corrected"] < 0.01
@@ -446,8 +506,6 @@ class TestStudy:
             assert kept[key], key
 
     def test_the_stored_netlists_are_those_that_are_written_today(self):
-        from phasegrad.studies.circuit import work
-
         piece = self.STORED.pieces["phases wide 0.01 0"]
         assert Circuit(work.drawn_network(0, work.WIDE), eps=0.01).netlist(work.INPUTS).text == piece["netlist"]
         rings = self.STORED.pieces["rings"]

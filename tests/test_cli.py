@@ -603,7 +603,7 @@ class TestReproduce:
         result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT)
         assert result.returncode == 2
         assert f"phasegrad reproduce needs {package}, which is not installed." in " ".join(result.stderr.split())
-        assert "pip install phasegrad[report]" in " ".join(result.stderr.split())
+        assert "pip install '.[report]'" in " ".join(result.stderr.split())
         assert not (tmp_path / "out").exists()
 
     def test_a_failing_piece_is_named_with_its_traceback(self, tmp_path):

@@ -92,5 +92,5 @@ def test_the_figures_of_a_real_study_can_be_drawn():
 
 def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"pip install phasegrad\[plot\]"):
+    with pytest.raises(ImportError, match=r"pip install '\.\[plot\]'"):
         draw("repair", drawings(2)["repair"])

@@ -396,7 +396,7 @@ class TestBadInput:
 
         monkeypatch.delitem(sys.modules, "torch", raising=False)
         monkeypatch.setattr(builtins, "__import__", without_torch)
-        with pytest.raises(ImportError, match=r"pip install phasegrad\[autograd\]"):
+        with pytest.raises(ImportError, match=r"pip install '\.\[torch\]'"):
             pg.autograd(*settled(make_network(5, 0)))
 
 

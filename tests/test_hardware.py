@@ -147,6 +147,16 @@ class TestChip:
         nudged = pg.find_equilibrium(network, INPUTS, nudge=pg.Nudge(pg.Torques(), TORQUES, 1.0))
         np.testing.assert_allclose(shown(chip, torques=TORQUES), nudged.phases, atol=1e-7)
 
+    @pytest.mark.parametrize("network", [pg.ring(5, outputs=[2]), pg.mean_field(5, 2.0, outputs=[2])])
+    def test_a_chip_of_a_network_without_inputs_settles(self, network):
+        network = network.replace(omega=[0.3, -0.1, 0.2, -0.4, 0.1])
+        chip = Hardware().sample(network, seed=0)
+        chip.run(np.zeros((2, 0)))
+        assert chip.read() == pytest.approx(np.tile(pg.find_equilibrium(network).phases, (2, 1)), abs=1e-8)
+        chip.run(np.zeros((1, 0)), [[0.2]])
+        turned = network.omega + np.array([-0.2, 0, 0.2, 0, 0])  # the reference has the reaction
+        assert chip.read()[0] == pytest.approx(pg.find_equilibrium(network.replace(omega=turned)).phases, abs=1e-8)
+
     def test_a_seed_makes_the_same_chip_again_and_another_another(self):
         first, again, other = (FAULTY.sample(NETWORK, seed) for seed in (3, 3, 4))
         for _ in range(2):

@@ -157,7 +157,7 @@ class TestArchives:
             ("classes", '["a", ["i"]]', "its classes are not a list of names"),
             ("labels", '"oscillator"', "its labels are not a list of names"),
             ("interaction", '{"kind": "Cosine"}', "its interaction is not known"),
-            ("version", '"\\u001b[31m"', "has model format unknown; this version of phasegrad reads format 2"),
+            ("version", '"\\u001b[31m"', "has model format unknown; this version of phasegrad reads formats 2 and 3"),
         ],
     )
     def test_values_that_cannot_be_are_said(self, tmp_path, model, name, value, message):
@@ -166,11 +166,45 @@ class TestArchives:
             header = json.loads(members[place].content[128:].decode("utf-32-le").strip("\0 \n"))
             text = json.dumps({**header, name: "here"}).replace('"here"', value)
             members[place] = hostile.Member("header.npy", hostile.npy(f"<U{len(text)}", "()", text.encode("utf-32-le")))
-            return hostile.archive(members)
+            return hostile.signed(hostile.archive(members))
 
         place = self.changed(tmp_path, model, spoil)
         with pytest.raises(ValueError, match=message):
             pg.load_model(place)
+
+    def test_any_change_of_a_file_is_noticed(self, tmp_path, model):
+        """Every number, every letter of the header and every member counts."""
+        before = dataclasses.replace(model, network=model.network.replace(field_strength=0.1, field_phase=0.3))
+        place = tmp_path / "model.npz"
+        pg.save_model(place, before)
+        with np.load(place) as file:
+            content = dict(file)
+        for name, values in content.items():
+            others = {key: each for key, each in content.items() if key != name}
+            changed = (
+                np.array(str(values).replace("a", "b", 1)) if values.dtype.kind == "U" else values + np.spacing(1.0)
+            )
+            for some in (others, {**others, name: changed}, {**others, name: values[None]}):
+                np.savez(place, **some)
+                with pytest.raises(ValueError, match=r"model\.npz is (a damaged model file|an \.npz file, but not)"):
+                    pg.load_model(place)
+        np.savez(place, **content)
+        assert pg.load_model(place).network == before.network
+
+    def test_a_file_without_a_digest_loads_if_it_is_complete(self, tmp_path, model):
+        """As versions before 0.8 wrote it; a phase of the fields that is lost would be taken as 0."""
+        before = dataclasses.replace(model, network=model.network.replace(field_strength=0.1, field_phase=0.3))
+        place = tmp_path / "model.npz"
+        pg.save_model(place, before)
+        with np.load(place) as file:
+            content = {name: file[name] for name in file.files if name != "digest"}
+        content["header"] = np.array(str(content["header"]).replace('"version": 3', '"version": 2'))
+        np.savez(place, **content)
+        assert pg.load_model(place).network == before.network
+        for name in content:
+            np.savez(place, **{key: each for key, each in content.items() if key != name})
+            with pytest.raises(ValueError, match=r"is a damaged model file|but not a phasegrad model"):
+                pg.load_model(place)
 
     def test_a_scaling_of_another_width_is_refused(self, model):
         with pytest.raises(ValueError, match=r"'scaling' of this Model must be of 2 values\. Got 3"):
@@ -203,6 +237,27 @@ class TestStates:
         state = dataclasses.replace(pg.train(network, data, self.plan, until=2).state, **change)
         with pytest.raises(ValueError, match=message):
             pg.train(network, data, self.plan, state=state)
+
+    def test_a_number_that_was_changed_is_noticed(self, data, tmp_path):
+        state = pg.train(pg.signed_layers(2, 3, 2), data, self.plan, until=2).state
+        place = tmp_path / "state.npz"
+        pg.save_state(place, state)
+        with np.load(place) as file:
+            content = dict(file)
+        content["parameters.coupling"] = content["parameters.coupling"] * 1.5
+        np.savez(place, **content)
+        with pytest.raises(ValueError, match="something in it was changed or lost after it was written"):
+            pg.load_state(place)
+
+    def test_a_state_of_an_earlier_version_is_gone_on_from(self, data, tmp_path):
+        network, place = pg.signed_layers(2, 3, 2), tmp_path / "state.npz"
+        pg.save_state(place, pg.train(network, data, self.plan, until=2).state)
+        with np.load(place) as file:
+            content = {name: file[name] for name in file.files if name != "digest"}
+        content["header"] = np.array(str(content["header"]).replace('"version": 3', '"version": 2'))
+        np.savez(place, **content)
+        again = pg.train(network, data, self.plan, state=pg.load_state(place))
+        assert again.network == pg.train(network, data, self.plan).network
 
     def test_memory_and_parameters_are_checked(self, data):
         network = pg.signed_layers(2, 3, 2)

@@ -95,7 +95,11 @@ class TestProblem:
             ("3 1\n1 2 nan\n", "two nodes and a weight"),
             ("3 1\n1 2 1 1\n", "two nodes and a weight"),
             ("3 1\n1\n", "two nodes and a weight"),
-            ("ø", "not plain text"),
+            ("ø", "line 1 must have two whole numbers"),
+            ("1_0 1\n1 2 1\n", "line 1 must have two whole numbers"),
+            ("3 1\n1 ٢ 1\n", "two nodes and a weight"),
+            ("3 1\n1 2 1_0\n", "two nodes and a weight"),
+            ("3 1\n1 2 ١\n", "two nodes and a weight"),
         ],
     )
     def test_files_that_are_none_get_a_sentence(self, tmp_path, text, said):
@@ -103,6 +107,13 @@ class TestProblem:
         with pytest.raises(ValueError, match=said) as error:
             Problem.read(tmp_path / "g.txt")
         assert "g.txt is no file of G-set" in str(error.value)
+
+    def test_a_byte_order_mark_is_skipped_and_other_bytes_are_refused(self, tmp_path):
+        (tmp_path / "g.txt").write_text("3 2\n1 2 1\n2 3 -0.5\n", encoding="utf-8-sig")
+        assert Problem.read(tmp_path / "g.txt").couplings.tolist() == [-1.0, 0.5]
+        (tmp_path / "g.txt").write_bytes(b"3 1\n1 2 \xff\n")
+        with pytest.raises(ValueError, match="it is not plain text"):
+            Problem.read(tmp_path / "g.txt")
 
     @pytest.mark.parametrize(
         ("make", "said"),

@@ -67,6 +67,19 @@ def test_every_gradient_works(method):
     assert pg.cosine(gradient["omega"], exact) > 1 - 1e-5
 
 
+@pytest.mark.parametrize("averages", ["expansion", "langevin"])
+def test_noise_finds_the_gradients_of_a_network_without_edges(averages):
+    """Cold, it is that without noise: exact to order T, or to what walks of this length average out."""
+    network = pg.mean_field(4, 2.0, omega=[0.3, -0.1, 0.2, -0.4], outputs=[3])
+    question = network, pg.find_equilibrium(network), pg.PhaseTargets(), [0.5]
+    names = ("omega", "coupling", "global_coupling")
+    found = pg.stochastic(*question, temperature=1e-5, averages=averages, steps=200, wrt=names, beta=0.05)
+    exact = pg.adjoint(*question, wrt=names)
+    assert found.coupling.shape == (0,)
+    for name in ("omega", "global_coupling"):
+        assert np.max(np.abs(found[name] - exact[name])) < (5e-3 if averages == "expansion" else 0.1)
+
+
 def test_a_mean_field_learns():
     data = pg.datasets.vowels(["a", "i"], seed=0)
     network = pg.mean_field(7, 6.0, inputs=[0, 1], outputs=[5, 6], reference=2)

@@ -1,4 +1,5 @@
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -6,6 +7,7 @@ import pytest
 import phasegrad as pg
 
 PATH = [[0, 1], [1, 2]]
+SLOPE = np.linspace(-0.1, 0.1, 5)
 
 
 def test_edges_are_stored_sorted_with_everything_that_belongs_to_them():
@@ -174,3 +176,37 @@ def test_repr_says_what_the_network_is():
 def test_replace_lists_the_names_there_are():
     with pytest.raises(TypeError, match=r"no field 'omga'\. Its fields are edges, inputs.* its terms omega, coupling"):
         pg.Network(PATH, 1.0, np.zeros(3)).replace(omga=1)
+
+
+@pytest.mark.parametrize("value", [5e-324, 1e-49, 1e49, 1e300, 1.7e308])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda v: pg.find_equilibrium(pg.ring(5, coupling=v, omega=v * SLOPE)),
+        lambda v: pg.find_equilibrium(pg.ring(400, coupling=v, omega=v * np.linspace(-1e-4, 1e-4, 400))),
+        lambda v: pg.find_equilibrium(pg.ring(5, coupling=[1, 1, v, 1, 1], omega=SLOPE, signed=True)),
+        lambda v: pg.find_equilibrium(pg.ring(5, omega=v * SLOPE)),
+        lambda v: pg.find_equilibrium(pg.ring(5, field_strength=v, field_phase=0.3)),
+        lambda v: pg.find_equilibrium(pg.ring(5, second_strength=v)),
+        lambda v: pg.find_equilibrium(pg.mean_field(5, v, omega=v * SLOPE)),
+        lambda v: pg.find_equilibrium(pg.layered(2, 3, 2), [v, 0.0]),
+        lambda v: pg.find_equilibrium(pg.signed_layers(2, 3, 2, input_scale=v), [1.0, 0.0]),
+        lambda v: pg.find_equilibrium(pg.ring(5), start=[0, v, 0, 0, 0]),
+        lambda v: pg.find_equilibrium(pg.ring(5, omega=SLOPE), tolerance=v),
+        lambda v: pg.critical_scale(pg.ring(5, coupling=v, omega=v * SLOPE)),
+        lambda v: pg.simulate(pg.ring(5, coupling=v, omega=SLOPE), [0.0, 1.0]),
+        lambda v: pg.simulate(pg.ring(5, omega=v * SLOPE), [0.0, 1.0]),
+        lambda v: pg.simulate(pg.ring(5, omega=SLOPE), [0.0, v]),
+        lambda v: pg.find_equilibrium(pg.ring(5, outputs=[2]), nudge=pg.Nudge(pg.PhaseTargets(), [0.1], v)),
+        lambda v: pg.hardware.Hardware(settling_time=v).sample(pg.layered(2, 3, 2)).run([[0.1, 0.2]]),
+        lambda v: pg.datasets.Scaling([0.0], [v]).apply([[v], [1.0]]),
+    ],
+)
+def test_extreme_numbers_are_computed_with_or_refused_in_words(make, value):
+    """Never a warning about overflow, which is an error here, nor a run without end."""
+    said = None
+    try:
+        make(value)
+    except ValueError as error:
+        said = str(error)
+    assert said is None or re.search(r"must be|more than 1e\+12|no longer finite", said)

@@ -307,6 +307,35 @@ def test_numbers_without_measure_are_refused(line, message, here, tmp_path, monk
     assert list(tmp_path.iterdir()) == []
 
 
+def test_every_option_of_numbers_says_so():
+    """Its metavar decides that it goes through the rule for numbers."""
+    bounded = [each for name in VALID for each in options_of(name) if each.min is not None or each.max is not None]
+    assert len(bounded) > 20
+    assert {each.metavar for each in bounded} == {"N", "X"}
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (("reproduce", "finite-beta", "--seeds", "1_0", "--out", "out"), "--seeds cannot be '1_0'. It must be a whole"),
+        (("train", "xor", "--epochs", "1_0"), "--epochs cannot be '1_0'. It must be a whole number."),
+        (("train", "xor", "--learning-rate", "1_0"), "--learning-rate cannot be '1_0'. It must be a number."),
+        (("train", "xor", "--seeds", "1_0"), "--seeds must be a seed (3), a list (0,2,5) or a range (0:100)"),
+        (("train", "xor", "--seeds", "0:1_0"), "--seeds must be a seed (3), a list (0,2,5) or a range (0:100)"),
+        (("train", "xor", "--learn", "omega=1_0"), "--learn must be names of parameters"),
+        (("verify", "--sizes", "1_0"), "--sizes must be whole numbers separated by commas"),
+        (("simulate", "layered", "--inputs", "1_0,2"), "--inputs must be 2 numbers separated by commas"),
+    ],
+)
+def test_an_underscore_makes_no_number(line, said, here, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "300")
+    result = here(*line)
+    assert result.returncode == 2
+    assert said in " ".join(result.stderr.split())
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_piece_that_fails_is_named(here, monkeypatch):
     from phasegrad.studies import agreement
 

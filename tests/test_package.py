@@ -192,3 +192,11 @@ def test_the_backend_that_builds_the_package_is_pinned_too():
     # A checkout made importable by a path entry needs no other package for the build.
     assert settings["tool"]["hatch"]["build"]["dev-mode-dirs"] == ["src"]
     assert "hatchling" in pins()
+
+
+def test_no_page_or_message_installs_a_release_that_there_is_none_of():
+    """Extras are installed from a clone; `how_to_install` is the one sentence about it in errors."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "src").rglob("*.py")]
+    assert len(pages) > 100
+    wrong = [page.name for page in pages if re.search(r"pip install '?phasegrad", page.read_text(encoding="utf-8"))]
+    assert wrong == []

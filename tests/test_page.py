@@ -227,7 +227,7 @@ def test_an_unknown_figure_is_named(tmp_path):
 
 def test_without_jinja2_the_error_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(ImportError, match=r"pip install phasegrad\[report\]"):
+    with pytest.raises(ImportError, match=r"pip install '\.\[report\]'"):
         write_report(tmp_path, reproduction(1))
 
 

@@ -122,7 +122,7 @@ def test_what_is_no_axes_is_refused_in_a_sentence(everything, name, given, words
 @pytest.mark.parametrize("name", NAMES)
 def test_without_matplotlib_the_error_names_the_extra(everything, monkeypatch, name):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"Drawing needs matplotlib, .* 'pip install phasegrad\[plot\]'"):
+    with pytest.raises(ImportError, match=r"Drawing needs matplotlib, .* pip install '\.\[plot\]'"):
         everything[name]()
 
 

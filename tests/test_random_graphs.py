@@ -91,3 +91,10 @@ def test_large_graphs_are_built_and_large_disconnected_ones_are_refused_with_the
 def test_a_ring_that_rewiring_tore_is_named_instead_of_redrawn_for_ever():
     with pytest.raises(ValueError, match="disconnected: it falls into the"):
         pg.small_world(400_000, 2, 0.5, seed=0)
+
+
+def test_a_probability_in_place_of_a_mean_degree_is_refused_with_what_to_give():
+    """Otherwise erdos_renyi(1000, 0.01), as NetworkX means it, would be little more than a tree."""
+    with pytest.raises(ValueError, match=r"must be at least 1: .* not a probability\. Got 0\.01\. .* here 9\.99\."):
+        pg.erdos_renyi(1000, 0.01)
+    assert pg.erdos_renyi(2, 1).n_edges == 1

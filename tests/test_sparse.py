@@ -243,11 +243,11 @@ class TestPreconditioners:
         network = pg.lattice(40, 100, omega=frequencies(4000, 0.05))
         expected = pg.find_equilibrium(network).phases
         monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-        with pytest.warns(UserWarning, match=r"pip install phasegrad\[sparse\]"):
+        with pytest.warns(UserWarning, match=r"pip install '\.\[sparse\]'"):
             found = pg.find_equilibrium(network.replace())
         np.testing.assert_allclose(found.phases, expected, atol=1e-8)
         monkeypatch.setitem(__import__("sys").modules, "pyamg", None)
-        with pytest.raises(ImportError, match=r"pip install phasegrad\[sparse\]"):
+        with pytest.raises(ImportError, match=r"pip install '\.\[sparse\]'"):
             pg.find_equilibrium(network.replace(), solver=pg.Newton(algebra="sparse", preconditioner="multigrid"))
 
     def test_the_choice_can_be_overridden(self):

@@ -11,7 +11,7 @@ import pytest
 
 import phasegrad as pg
 from phasegrad.datasets import Dataset
-from phasegrad.runs import Quantities, determination, read_more, read_samples, read_table
+from phasegrad.runs import Quantities, Samples, determination, read_more, read_samples, read_table, write_answers
 
 FLOWERS = "width,height,colour,species\n" + "".join(
     f"{k % 7 + 4 * (k % 2)},{k / 10},{('red', 'blue')[k % 3 == 0]},{('rose', 'lily')[k % 2]}\n" for k in range(40)
@@ -269,6 +269,38 @@ def test_a_table_is_learned_saved_and_predicted(table, here):
     assert "colour is 'green'. It must be one of blue, red." in refused.stderr
     picture = Path("p.svg").read_text()
     assert all(picture.count(words) == 1 for words in ("decided", "cost, train (running)", "accuracy, train (running)"))
+
+
+def test_answers_are_no_formulas_for_a_spreadsheet(tmp_path):
+    """Classes come from whoever wrote the model; numbers, and words that only look odd, stay as they are."""
+    names = ["=HYPERLINK(1)", "+1", "-1", "-a", "@x", "\tx", "\rx", "a=b", "-1e400"]
+    samples = Samples(np.zeros((9, 1)), 0, ("x",), tuple(("=1",) for _ in names))
+    write_answers(tmp_path / "a.csv", samples, {"class": names}, [True] * 9)
+    with (tmp_path / "a.csv").open(newline="") as file:
+        rows = list(csv.reader(file))[1:]
+    assert [row[1] for row in rows] == ["'=HYPERLINK(1)", "+1", "-1", "'-a", "'@x", "'\tx", "'\rx", "a=b", "-1e400"]
+    assert {row[0] for row in rows} == {"=1"}  # the user's own table is as it was
+    write_answers(tmp_path / "a.csv", samples, {"y": [-0.5] * 9}, [True] * 9)
+    assert "=1,-0.5,yes" in (tmp_path / "a.csv").read_text()
+
+
+def test_a_wide_table_is_learned_from(table, here):
+    """Clamped inputs do not move, and take no part in the matrices that are limited."""
+    width = 12_100
+    values = np.random.default_rng(0).integers(0, 9, (12, width))
+    head = ",".join(f"c{k}" for k in range(width))
+    table(f"{head},kind\n" + "".join(",".join(map(str, row)) + f",{'ab'[k % 2]}\n" for k, row in enumerate(values)))
+    result = here("train", "flowers.csv", "--target", "kind", "--hidden", "2", "--epochs", "1")
+    assert result.returncode == 0, result.stderr
+    assert "a 12100-2-2 network" in " ".join(result.stdout.split())
+
+
+def test_layers_that_are_too_wide_are_refused_in_words_of_the_command(here):
+    result = here("train", "xor", "--method", "classifier", "--hidden", "12001", "--epochs", "1")
+    assert result.returncode == 2
+    assert "--hidden must be at most 12000 oscillators, all layers and the outputs together. Got 12003." in " ".join(
+        result.stderr.split()
+    )
 
 
 def test_a_quantity_is_learned_saved_and_predicted(table, here):

@@ -261,7 +261,7 @@ class TestRefusals:
 
     def test_without_pytorch(self, monkeypatch):
         monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-        with pytest.raises(ValueError, match=r"pip install 'phasegrad\[torch\]'"):
+        with pytest.raises(ValueError, match=r"pip install '\.\[torch\]'"):
             pg.train(_dense(), _data(), epochs=1, engine="torch")
 
     def test_an_optimiser_of_ones_own(self):

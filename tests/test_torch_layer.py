@@ -545,7 +545,8 @@ class TestImport:
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert done.stdout.strip() == (
-            "phasegrad.torch needs PyTorch, which is not installed: pip install 'phasegrad[torch]'."
+            "phasegrad.torch needs PyTorch, which is not installed. Install what is missing from a clone of the "
+            "repository: pip install '.[torch]'."
         )
 
 

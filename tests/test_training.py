@@ -1266,7 +1266,7 @@ class TestStates:
         ("name", "message"),
         [
             ("format", "an .npz file, but not a phasegrad training state"),
-            ("version", "training state format 4; this version"),
+            ("version", "training state format 6; this version"),
         ],
     )
     def test_a_file_of_another_format_or_version_is_refused(self, tmp_path, name, message):

@@ -1,12 +1,14 @@
 """Files: written so that a reader never sees half of one, and read as if a stranger had written them.
 
-An archive is one ``.npz``: arrays, and a JSON header with everything else. It is read by its headers first, without
-pickle and without evaluating anything, and only what is asked for.
+An archive is one ``.npz``: arrays, a JSON header with everything else, and a digest of both, so that no change or loss
+goes unnoticed. It is read by its headers first, without pickle and without evaluating anything, and only what is asked
+for.
 """
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import io
 import json
 import math
@@ -51,7 +53,13 @@ _ARRAY = re.compile(
     rb"'shape': \(((?:\d{1,18}, )*(?:\d{1,18},?)?)\), \} *\n",
     re.DOTALL,
 )
+#: The encoding of text files that users give: a byte order mark, as spreadsheets write it, is skipped.
+TEXT_ENCODING = "utf-8-sig"
 _STORED, _DEFLATED = 0, 8
+_HEADER, _DIGEST = "header", "digest"
+#: The version of archives. Version 2, which phasegrad 0.2 to 0.7 wrote, had no digest.
+ARCHIVE_VERSION = 3
+_UNDIGESTED = 2
 _UNREADABLE = (
     zipfile.BadZipFile, zlib.error, struct.error, ValueError, EOFError, OSError, AttributeError, KeyError, IndexError,
     OverflowError, RuntimeError, NotImplementedError, MemoryError,
@@ -107,10 +115,24 @@ def write_bytes(path: Path, content: bytes) -> None:
     write_whole(path, lambda file: file.write(content))
 
 
-def write_archive(path: Path, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-    """Write a header and arrays by name as one ``.npz``, whole or not at all."""
-    text = np.array(json.dumps(header, default=lambda each: np.asarray(each).tolist()))
-    write_whole(path, lambda file: np.savez(file, **{"header": text, **arrays}))
+def write_archive(path: Path, kind: str, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    """Write a header and arrays by name as one ``.npz``, whole or not at all; `read_archive` knows it by its kind."""
+    full = {"format": f"phasegrad {kind}", "version": ARCHIVE_VERSION, **header}
+    text = json.dumps(full, default=lambda each: np.asarray(each).tolist())
+    content: dict[str, Any] = {_HEADER: np.array(text), **{name: np.asarray(each) for name, each in arrays.items()}}
+    content[_DIGEST] = np.array(archive_digest(content))
+    write_whole(path, lambda file: np.savez(file, **content))
+
+
+def archive_digest(content: Mapping[str, NDArray[Any]]) -> str:
+    """Return the SHA-256 of arrays with their names, kinds and shapes, whatever the byte order of the machine."""
+    found = hashlib.sha256()
+    for name in sorted(content):
+        array = np.asarray(content[name])
+        plain = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+        found.update(f"{name!r} {plain.dtype.str} {array.shape}\n".encode("utf-8", "surrogatepass"))
+        found.update(plain.tobytes())
+    return found.hexdigest()
 
 
 def is_unfinished(path: Path) -> bool:
@@ -225,34 +247,61 @@ def parse_json(text: str, *, finite: bool = False) -> Any:
 
 
 def read_archive(
-    path: Path, kind: str, version: int, wanted: Callable[[str], bool]
+    path: Path, kind: str, wanted: Callable[[str], bool]
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the header of an archive and the arrays whose names are wanted.
 
     However much a small file promises, at most 16 MB are read of it. Everything that can be wrong with it is one
-    ValueError; FileNotFoundError and OSError if it is not there or cannot be read.
+    ValueError, a change since it was written too; FileNotFoundError and OSError if it is not there or cannot be read.
+    An archive of the version before has no digest: whoever makes something of it checks that it is complete.
 
     Parameters
     ----------
     path : Path
     kind : str
         What it should be, such as "model": its header says "phasegrad model".
-    version : int
-        That its header must have.
     wanted : callable
-        Whether an array of this name is read.
+        Whether an array of this name is read; together they must be all that were written.
     """
+    header, content = _opened(path, kind, wanted)
+    if header["version"] == _UNDIGESTED:
+        content.pop(_DIGEST, None)
+    else:
+        _check_digest(path, kind, content)
+    del content[_HEADER]
+    return header, content
+
+
+def check_archive(path: Path, kind: str) -> None:
+    """Raise ValueError if a file does not say of itself that it is an archive of this kind; its arrays are not read."""
+    _opened(path, kind, lambda _: False)
+
+
+def _check_digest(path: Path, kind: str, content: dict[str, NDArray[Any]]) -> None:
+    """Take the digest out of the content of an archive and refuse what it does not belong to."""
+    digest = content.pop(_DIGEST, None)
+    if digest is None:
+        raise ValueError(f"{printable(path)} is a damaged {kind} file: it has no digest.")
+    if str(digest) != archive_digest(content):
+        raise ValueError(
+            f"{printable(path)} is a damaged {kind} file: something in it was changed or lost after it was written, "
+            "for its digest does not fit. Take a copy that was not changed, or train it again."
+        )
+
+
+def _opened(path: Path, kind: str, wanted: Callable[[str], bool]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return the header of an archive, and the arrays in it that are wanted, the header and the digest among them."""
     place = printable(path)
     with open_plain(path) as (file, size):
         try:
-            arrays = _arrays(file, size, lambda name: name == "header" or wanted(name))
+            arrays = _arrays(file, size, lambda name: name in (_HEADER, _DIGEST) or wanted(name))
         except _UNREADABLE as error:
             raise ValueError(
                 f"{place} is not a {kind} file, is damaged, or holds Python objects, which are never loaded: "
                 f"{_reason(error)}."
             ) from None
     try:
-        header = parse_json(str(arrays.pop("header")), finite=True)
+        header = parse_json(str(arrays[_HEADER]), finite=True)
         ours = header["format"] == f"phasegrad {kind}"
     except (KeyError, TypeError, json.JSONDecodeError):
         ours = False
@@ -261,10 +310,11 @@ def read_archive(
     if not ours:
         raise ValueError(f"{place} is an .npz file, but not a phasegrad {kind}.")
     found = header.get("version")
-    if found != version or isinstance(found, bool):
+    if found not in (_UNDIGESTED, ARCHIVE_VERSION) or isinstance(found, bool):
         raise ValueError(
             f"{place} has {kind} format {found if isinstance(found, int) else 'unknown'}; this version of phasegrad "
-            f"reads format {version}. Read it with the version that wrote it, or train it again."
+            f"reads formats {_UNDIGESTED} and {ARCHIVE_VERSION}. Read it with the version that wrote it, or train it "
+            "again."
         )
     return header, arrays
 

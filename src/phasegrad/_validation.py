@@ -17,6 +17,9 @@ Array = NDArray[Any]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+#: Beyond these, products of a few numbers leave the range of floats. No unit that anyone uses comes near them.
+SMALLEST, LARGEST = 1e-50, 1e50
+_LARGEST_FLOAT = float(np.finfo(np.float64).max)
 
 
 def frozen_array(array: NDArray[Any]) -> NDArray[Any]:
@@ -26,8 +29,11 @@ def frozen_array(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
-def finite_array(name: str, value: ArrayLike, owner: str) -> FloatArray:
-    """Return ``value`` as a float64 array, refusing NaN, infinity and what is not numeric."""
+def finite_array(name: str, value: ArrayLike, owner: str, *, largest: float = LARGEST) -> FloatArray:
+    """Return ``value`` as a float64 array, refusing NaN, infinity, what is not numeric or larger than ``largest``.
+
+    Data that is scaled before anything is computed with it may be of any size.
+    """
     try:
         given = np.asarray(value)
         if given.dtype.kind not in "biufO":
@@ -38,11 +44,13 @@ def finite_array(name: str, value: ArrayLike, owner: str) -> FloatArray:
         raise ValueError(
             f"The '{name}' parameter of {owner} must be an array of real numbers. Got {instead}."
         ) from None
-    if not np.all(np.isfinite(array)):
-        where = np.argwhere(~np.isfinite(np.atleast_1d(array)))[0]
+    allowed = np.abs(array) <= min(largest, _LARGEST_FLOAT)
+    if not np.all(allowed):
+        where = np.argwhere(~np.atleast_1d(allowed))[0]
         bad = np.atleast_1d(array)[tuple(where)]
         place = ", ".join(str(int(k)) for k in where)
-        raise ValueError(f"The '{name}' parameter of {owner} must be finite. Got {bad} at index [{place}].")
+        rule = f"at most {largest:g} in magnitude" if np.isfinite(bad) else "finite"
+        raise ValueError(f"The '{name}' parameter of {owner} must be {rule}. Got {bad} at index [{place}].")
     return array
 
 
@@ -54,9 +62,11 @@ def finite_features(name: str, value: ArrayLike, owner: str) -> Array:
     return finite_array(name, value, owner)
 
 
-def shaped_array(name: str, value: ArrayLike, shape: tuple[int, ...], owner: str) -> FloatArray:
+def shaped_array(
+    name: str, value: ArrayLike, shape: tuple[int, ...], owner: str, *, largest: float = LARGEST
+) -> FloatArray:
     """Return ``value`` as a finite array of exactly ``shape``; a scalar is spread over it."""
-    array = finite_array(name, value, owner)
+    array = finite_array(name, value, owner, largest=largest)
     if array.ndim == 0:
         return np.full(shape, float(array))
     if array.shape != shape:
@@ -66,9 +76,11 @@ def shaped_array(name: str, value: ArrayLike, shape: tuple[int, ...], owner: str
     return array.copy()
 
 
-def last_axis_array(name: str, value: ArrayLike, width: int, meaning: str, owner: str) -> FloatArray:
+def last_axis_array(
+    name: str, value: ArrayLike, width: int, meaning: str, owner: str, *, largest: float = LARGEST
+) -> FloatArray:
     """Return ``value`` as a finite array whose last axis has ``width`` entries."""
-    return check_last_axis(name, finite_array(name, value, owner), width, meaning, owner)
+    return check_last_axis(name, finite_array(name, value, owner, largest=largest), width, meaning, owner)
 
 
 def check_last_axis(name: str, array: Array, width: int, meaning: str, owner: str) -> Array:
@@ -91,18 +103,20 @@ def joint_shape(first: tuple[int, ...], second: tuple[int, ...], words: tuple[st
 
 
 def positive_float(name: str, value: Any, owner: str) -> float:
-    """Return ``value`` as a float greater than zero."""
+    """Return ``value`` as a float greater than zero, and not so small or large that computing with it fails."""
     number = _as_float(value)
-    if not (math.isfinite(number) and number > 0):
-        raise _wrong(name, owner, "a float greater than 0", value)
+    if not SMALLEST <= number <= LARGEST:
+        range_of = f", from {SMALLEST:g} to {LARGEST:g}" if 0 < number < math.inf else ""
+        raise _wrong(name, owner, f"a float greater than 0{range_of}", value)
     return number
 
 
 def float_between(name: str, value: Any, low: float, high: float, owner: str) -> float:
     """Return ``value`` as a finite float from ``low`` to ``high``."""
     number = _as_float(value)
-    if not (math.isfinite(number) and low <= number <= high):
-        allowed = f"a float from {low:g} to {high:g}" if high < math.inf else f"a number, {low:g} or more"
+    if not (math.isfinite(number) and low <= number <= min(high, LARGEST)):
+        without_end = high == math.inf and not number > LARGEST
+        allowed = f"a number, {low:g} or more" if without_end else f"a float from {low:g} to {min(high, LARGEST):g}"
         raise _wrong(name, owner, allowed, value)
     return number
 
@@ -123,6 +137,20 @@ def whole_number(name: str, value: Any, minimum: int, owner: str) -> int:
     return int(value)
 
 
+def parse_float(text: str) -> float:
+    """Return the number that a text is, infinite ones too; ValueError for what only Python takes for one (5_1, ٣)."""
+    if not text.isascii() or "_" in text:
+        raise ValueError(f"{text!r:.60} is not a number")
+    return float(text)
+
+
+def parse_int(text: str) -> int:
+    """Return the whole number that a text is; ValueError for what only Python takes for one (5_1, ٣)."""
+    if not text.isascii() or "_" in text:
+        raise ValueError(f"{text!r:.60} is not a whole number")
+    return int(text)
+
+
 def counted(number: int, word: str) -> str:
     """Return a number of things in words."""
     return f"{number} {word}{'' if number == 1 else 's'}"
@@ -136,15 +164,17 @@ def choice(name: str, value: Any, allowed: Iterable[str], owner: str) -> str:
     return str(value)
 
 
+def how_to_install(extra: str) -> str:
+    """Return the sentence that says how to install the packages of an extra."""
+    return f"Install what is missing from a clone of the repository: pip install '.[{extra}]'."
+
+
 def require(packages: Iterable[str], extra: str, purpose: str) -> None:
     """Raise ImportError if one of the packages is not installed; ``purpose`` is the beginning of its sentence."""
     missing = [name for name in packages if find_spec(name) is None]
     if missing:
         verb = "is" if len(missing) == 1 else "are"
-        raise ImportError(
-            f"{purpose} needs {', '.join(missing)}, which {verb} not installed. "
-            f"Install with 'pip install phasegrad[{extra}]'."
-        )
+        raise ImportError(f"{purpose} needs {', '.join(missing)}, which {verb} not installed. {how_to_install(extra)}")
 
 
 def node_numbers(value: Any) -> NDArray[Any]:

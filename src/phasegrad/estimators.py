@@ -25,6 +25,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from phasegrad._validation import FloatArray, choice, positive_float, whole_number
 from phasegrad.datasets import Scaling
 from phasegrad.equilibria import Equilibrium
+from phasegrad.graphs import DENSE_LIMIT
 from phasegrad.models import Model
 from phasegrad.networks import Network, signed_layers
 from phasegrad.objectives import ClassObjective, Cost, PhaseTargets
@@ -127,6 +128,12 @@ class _Oscillators(BaseEstimator):  # type: ignore[misc]
             gain=positive_float("gain", self.gain, owner), skip=bool(self.skip), seed=self._seed,
             input_scale=positive_float("input_scale", self.input_scale, owner),
         )  # fmt: skip
+        moving = self.network_.graph.free.size
+        if moving > DENSE_LIMIT:
+            raise ValueError(
+                f"The 'hidden' parameter of {owner} must be at most {DENSE_LIMIT} oscillators, all layers and the "
+                f"outputs together. Got {moving}."
+            )
 
     def _plan(self) -> Plan:
         if not isinstance(self.verbose, bool):

@@ -1,7 +1,7 @@
 """Models: a trained network with all that prediction needs, and its file.
 
-A model file is one ``.npz``: arrays, and a JSON header with everything else. It is read without pickle, so a file from
-a stranger cannot run code.
+A model file is one ``.npz``: arrays, a JSON header with everything else, and a digest that shows any change. It is read
+without pickle, so a file from a stranger cannot run code.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phasegrad._files import made_from, printable, read_archive, write_archive
+from phasegrad._files import check_archive, made_from, printable, read_archive, write_archive
 from phasegrad._validation import FloatArray, IntArray, choice, counted, finite_array
 from phasegrad.datasets import Dataset, Scaling
 from phasegrad.equilibria import Equilibrium, Settling
@@ -28,8 +28,6 @@ from phasegrad.training import Training
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-VERSION = 2
 
 _PLAIN = ("inputs", "outputs", "reference", "grounded", "input_mode", "input_scale", "input_phase", "signed")
 # What files of earlier versions do not say.
@@ -160,7 +158,7 @@ class Model:
         Columns of a table are taken by name, in any order, and others ignored; columns without names, and those for a
         model whose features are only numbered (x0, x1, ...), by position.
         """
-        raw = finite_array("x", self._by_name(x), "Model.predict")
+        raw = finite_array("x", self._by_name(x), "Model.predict", largest=np.inf)
         if raw.ndim != 2 or raw.shape[1] != len(self.features):
             raise ValueError(
                 f"Model.predict takes samples of shape (n, {len(self.features)}), one column for each of "
@@ -198,7 +196,7 @@ class Model:
         answer = self.predict(x)
         if isinstance(self.objective, ClassObjective):
             return self._plot_classes(answer, self._numbers(y, len(answer.names)), ax, kind)
-        true = finite_array("y", y, "Model.plot").reshape(np.shape(y)[0] if np.ndim(y) else 1, -1)
+        true = finite_array("y", y, "Model.plot", largest=np.inf).reshape(np.shape(y)[0] if np.ndim(y) else 1, -1)
         return self._plot_values(answer, true, ax, kind)
 
     def _plot_classes(self, answer: Prediction, true: IntArray, ax: Axes | None, kind: str) -> Axes:
@@ -306,8 +304,6 @@ def save_model(path: str | os.PathLike[str], model: Model) -> None:
     if type(model.objective).__name__ not in _OBJECTIVES:
         raise ValueError(f"A model file holds the package's own objectives only, not {type(model.objective).__name__}.")
     header = {
-        "format": "phasegrad model",
-        "version": VERSION,
         "network": {name: getattr(network, name) for name in _PLAIN},
         **({} if layout is None else {"layout": layout.as_dict()}),
         "interaction": _interaction_header(network.interaction),
@@ -323,11 +319,14 @@ def save_model(path: str | os.PathLike[str], model: Model) -> None:
         arrays["edges"] = network.edges
     for name, each in _scalings(model).items():
         arrays |= {f"{name}.low": each.low, f"{name}.high": each.high}
-    write_archive(Path(path), header, arrays)
+    write_archive(Path(path), "model", header, arrays)
 
 
 def load_model(path: str | os.PathLike[str]) -> Model:
     """Read a model that `save_model` wrote; the round trip is exact.
+
+    Raises ValueError if anything in the file was changed or lost since. Files of phasegrad 0.2 to 0.7, which have no
+    digest, load if they are complete.
 
     See Also
     --------
@@ -345,14 +344,14 @@ def load_model(path: str | os.PathLike[str]) -> Model:
     True
     """
     place = Path(path)
-    header, arrays = read_archive(place, "model", VERSION, _is_of_a_model)
+    header, arrays = read_archive(place, "model", _is_of_a_model)
     with made_from(place, "model"):
         return _model(header, arrays)
 
 
 def check_model_file(path: Path) -> None:
     """Raise ValueError if a file does not say of itself that it is a model of this version; its arrays are not read."""
-    read_archive(path, "model", VERSION, wanted=lambda _: False)
+    check_archive(path, "model")
 
 
 def _is_of_a_model(name: str) -> bool:
@@ -368,11 +367,15 @@ def _model(header: dict[str, Any], arrays: dict[str, Any]) -> Model:
     settings = {name: {**_LATER, **header["network"]}[name] for name in _PLAIN}
     network = Network(
         _layout(header["layout"], parameters) if "layout" in header else arrays["edges"],
+        parameters["coupling"],
+        parameters["omega"],
         interaction=_interaction(**header["interaction"]),
         labels=_words("labels", header["labels"], str | int),
-        **parameters,
+        **{name: each for name, each in parameters.items() if name not in ("coupling", "omega")},
         **settings,
     )
+    if lost := [name for name in network.parameters if name not in parameters]:
+        raise KeyError(f"{_PARAMETER}{lost[0]}")
     objective = dict(header["objective"])
     scalings = {
         name: Scaling(arrays[f"{name}.low"], arrays[f"{name}.high"], beyond)

@@ -17,13 +17,15 @@ squares of these, such as (eps / mu)^2, and -mu^2 omega_i / 16, the pull of the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from phasegrad._validation import FloatArray, IntArray
-from phasegrad.circuits._components import Components
+from phasegrad.circuits._components import Components, usual_gain
 from phasegrad.circuits._netlist import check_network, shifts
 from phasegrad.dynamics import Nudge, build_system, laplacian
 from phasegrad.equilibria import find_equilibrium
@@ -31,6 +33,15 @@ from phasegrad.networks import Network
 from phasegrad.objectives import Torques
 
 _Pull = tuple[IntArray, IntArray, FloatArray, FloatArray]
+#: Radians between a circuit and the phase model that a user is warned of.
+LARGE_SHIFT = 0.1
+# The smallest eps that is within reach: settling takes 6 / eps cycles, each of 60 steps or more.
+_LEAST_EPS = 1e-3
+_FINER = 0.8
+
+
+class GainError(ValueError):
+    """The couplings would take all gain from an oscillator."""
 
 
 def averaging_shift(
@@ -39,6 +50,7 @@ def averaging_shift(
     """Return by how much the phases of a circuit differ from the phase model to first order in eps, shape (N,).
 
     It is computed from the phase model alone; nothing that was measured enters. Subtract it from what a circuit shows.
+    Raises ValueError where the phase model has no stable equilibrium.
 
     See Also
     --------
@@ -55,7 +67,12 @@ def averaging_shift(
     """
     check_network(network)
     pull = None if torques is None else Nudge(Torques(), torques, 1.0)
-    phases = find_equilibrium(network, inputs, nudge=pull).phases
+    state = find_equilibrium(network, inputs, nudge=pull)
+    if not np.all(state.stable):
+        raise ValueError(
+            "The phase model of this circuit has no stable equilibrium, from which a shift could be counted."
+        )
+    phases = state.phases
     system, _ = build_system(network, inputs)
     values = {name: each[0] for name, each in system.values.items()}
     omega = values["omega"] + shifts(network, torques)
@@ -64,7 +81,7 @@ def averaging_shift(
     loads = [_at(network, sink, np.abs(k) - k * np.cos(d)) for sink, _, k, d in pulls]
     share = 1 - 2 * eps / gain * np.sum(loads, axis=0)
     if np.any(share[network.free] <= 0):
-        raise ValueError("The couplings would take all gain from an oscillator. Choose a smaller eps or a larger gain.")
+        raise GainError("The couplings would take all gain from an oscillator. Choose a smaller eps or a larger gain.")
     if network.clamps_inputs:
         share[network.held] = 1.0
     amplitude = np.append(np.sqrt(share), 1.0)
@@ -80,6 +97,31 @@ def averaging_shift(
     shift = np.zeros(network.size)
     shift[network.free] = np.linalg.solve(laplacian(network, phases, inputs), extra[network.free])
     return shift
+
+
+def largest_shift(
+    network: Network, components: Components, inputs: ArrayLike | None, torques: ArrayLike | None
+) -> float:
+    """Return the largest predicted shift in radians: infinite beyond the first order, 0 where nothing is predicted."""
+    try:
+        return float(np.max(np.abs(averaging_shift(network, components, inputs, torques=torques))))
+    except GainError:
+        return math.inf
+    except ValueError:
+        return 0.0
+
+
+def finer_components(components: Components, shift_of: Callable[[Components], float]) -> tuple[Components, float]:
+    """Return components of the largest eps whose shift is not large, or of the smallest within reach, and the shift.
+
+    The gain falls with eps: at a constant gain the pull of the third harmonic would stay.
+    """
+    finer, shift = components, shift_of(components)
+    while shift > LARGE_SHIFT and finer.eps > _LEAST_EPS:
+        eps = max(_FINER * finer.eps, _LEAST_EPS)
+        finer = replace(components, eps=eps, gain=usual_gain(eps))
+        shift = shift_of(finer)
+    return finer, shift
 
 
 def _pulls(network: Network, values: Mapping[str, FloatArray], phases: FloatArray) -> list[_Pull]:

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from phasegrad._validation import FloatArray, last_axis_array, positive_float
-from phasegrad.circuits._components import Components
+from phasegrad.circuits._averaging import LARGE_SHIFT, finer_components, largest_shift
+from phasegrad.circuits._components import Components, usual_gain
 from phasegrad.circuits._netlist import Bridge, Injection, Netlist, check_network, write_netlist
 from phasegrad.circuits._ngspice import LIMIT, ngspice
 from phasegrad.circuits._phases import Locked, lock
@@ -75,7 +76,8 @@ class Circuit:
     ) -> None:  # fmt: skip
         check_network(network)
         share = positive_float("eps", eps, "Circuit")
-        gain = min(1.0, 2 * math.sqrt(share)) if gain is None else gain
+        self._own_gain = gain is not None
+        gain = usual_gain(share) if gain is None else gain
         self.components = Components(frequency, impedance, share, gain, amplitude)
         self.readings: tuple[Locked, ...] = ()
         self._network, self._cycles, self._steps = network, cycles, steps
@@ -108,8 +110,9 @@ class Circuit:
     ) -> None:  # fmt: skip
         """Simulate every row of inputs (B, n_in), from phase zero, under torques (B, M) and other nudges.
 
-        Where a sample does not lock a `CircuitWarning` names the oscillators that drift, and its phases are NaN.
-        ``progress`` is called with the samples that are done and the number of all.
+        Where a sample does not lock a `CircuitWarning` names the oscillators that drift, and its phases are NaN. Where
+        `averaging_shift` predicts phases more than 0.1 radians from the phase model, another one says so before
+        anything is simulated. ``progress`` is called with the number of samples that are done and the number of all.
         """
         self.readings = ()
         rows = last_axis_array("inputs", inputs, len(self._network.inputs), "one per input", "Circuit.run")
@@ -119,6 +122,7 @@ class Circuit:
         if torques is not None:
             given = last_axis_array("torques", torques, len(self._network.outputs), "one per output", "Circuit.run")
             pulls = list(np.broadcast_to(given, (len(rows), given.shape[-1])))
+        self._check_shifts(rows, pulls)
         readings = []
         for number, (row, pull) in enumerate(zip(rows, pulls, strict=True)):
             netlist = self.netlist(row if row.size else None, pull, nudges)
@@ -136,6 +140,33 @@ class Circuit:
                 progress(number + 1, len(rows))
         self.readings = tuple(readings)
 
+    def _check_shifts(self, rows: FloatArray, pulls: Sequence[FloatArray | None]) -> None:
+        """Warn where this circuit would settle far from the phase model, and say which eps would do."""
+        samples = [(row if row.size else None, pull) for row, pull in zip(rows, pulls, strict=True)]
+        shifts = [largest_shift(self._network, self.components, *sample) for sample in samples]
+        if not shifts or max(shifts) <= LARGE_SHIFT:
+            return
+        worst = int(np.argmax(shifts))
+        finer, shift = finer_components(
+            self.components, lambda parts: largest_shift(self._network, parts, *samples[worst])
+        )
+        scales = f"eps={finer.eps:.2g}{' and no gain of your own' if self._own_gain else ''}"
+        if shift <= LARGE_SHIFT:
+            times = self.components.eps / finer.eps
+            advice = (
+                f"With {scales} it would stay below {LARGE_SHIFT:g}, and settle in {times:.2g} times as many cycles."
+            )
+        else:
+            still = "" if finer is self.components else f", and with {scales} it would still be {_radians(shift)}"
+            advice = (
+                f"No eps within reach will do{still}. Subtract circuits.averaging_shift from what is read, or choose "
+                "couplings that keep the phases closer together."
+            )
+        warnings.warn(
+            f"The phases of sample {worst} are predicted to differ from the phase model by {_radians(shifts[worst])}. "
+            f"{advice}", CircuitWarning, stacklevel=3,
+        )  # fmt: skip
+
     def read(self) -> FloatArray:
         """Return the phases of all oscillators after the last run, (B, N), NaN where a sample did not lock."""
         if not self.readings:
@@ -145,3 +176,7 @@ class Circuit:
             phases = phases - phases[:, [self._network.reference]]
         phases[[not reading.locked for reading in self.readings]] = np.nan
         return np.asarray(np.mod(phases + np.pi, 2 * np.pi) - np.pi)
+
+
+def _radians(shift: float) -> str:
+    return f"{shift:.2g} radians" if math.isfinite(shift) else "more than the first order in eps can tell"

@@ -115,3 +115,8 @@ class Components:
                 f"Got {np.min(strengths):g}; leave a coupling of 0 out, and cross the wires for a negative one."
             )
         return np.asarray(self.impedance / (2 * self.eps * strengths))
+
+
+def usual_gain(eps: float) -> float:
+    """Return a gain well above what couplings take away, whose harmonics pull the frequency little."""
+    return min(1.0, 2 * math.sqrt(eps))

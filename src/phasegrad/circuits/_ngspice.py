@@ -29,6 +29,9 @@ _TOLERANCES = ((1e-6, 1e-9, "trap"), (1e-3, 1e-5, "gear"))
 _LAX = 1000
 _SMALL_STEP = "timestep too small"
 _LONGEST = 300
+# Lines that describe a circuit and its simulation. Others run commands of the shell, or read files that do.
+_DESCRIBING = re.compile(r"\.(ends?|func|global|ic|model|nodeset|options?|param|save|subckt|temp|tran)", re.IGNORECASE)
+_COMMANDS = re.compile(r"\*(#|ng_script)|a", re.IGNORECASE)  # an element of the letter A may be a process
 
 
 class NgspiceError(OSError):
@@ -117,16 +120,21 @@ def ngspice_version() -> str:
     return found[1] if found else "unknown"
 
 
-def ngspice(netlist: Netlist, *, limit: float = LIMIT) -> Waveforms:
+def ngspice(netlist: Netlist, *, limit: float = LIMIT, trusted: bool = False) -> Waveforms:
     """Return the voltages of a circuit over time.
 
     Where a step in time becomes too small, it is tried once more with looser tolerances, and the result says so.
+
+    A ``.control`` section, a file that the text includes or a code model can run any program. Text with a line that
+    does not describe a circuit raises ValueError, unless it is trusted.
 
     Parameters
     ----------
     netlist : Netlist
     limit : float
         Seconds after which it is ended.
+    trusted : bool
+        Whether the text may run commands.
 
     See Also
     --------
@@ -143,6 +151,8 @@ def ngspice(netlist: Netlist, *, limit: float = LIMIT) -> Waveforms:
     """
     if not isinstance(netlist, Netlist):
         raise TypeError(f"ngspice takes a Netlist. Got {type(netlist).__name__}.")
+    if not trusted:
+        _check_lines(netlist.text)
     program, limit = _program(), positive_float("limit", limit, "ngspice")
     complaint = ""
     for attempt, tolerances in enumerate(_TOLERANCES):
@@ -156,6 +166,18 @@ def ngspice(netlist: Netlist, *, limit: float = LIMIT) -> Waveforms:
         f"ngspice could not follow this circuit, with looser tolerances neither: {complaint}. Take more steps in a "
         "cycle, or components that differ less."
     )
+
+
+def _check_lines(text: str) -> None:
+    """Refuse lines that could do more than describe a circuit."""
+    for number, line in enumerate(text.splitlines(), 1):
+        word = line.split(maxsplit=1)[0] if line.strip() else ""
+        element = number > 1 or word.startswith("*")  # the first line is a title
+        if (word.startswith(".") and not _DESCRIBING.fullmatch(word)) or (element and _COMMANDS.match(word)):
+            raise ValueError(
+                f"Line {number} of this netlist, {printable(word)!r:.40}, can run commands or read files. Take the "
+                "line out, or give trusted=True if you know who wrote it."
+            )
 
 
 def _attempt(program: str, netlist: Netlist, tolerances: tuple[float, float, str], limit: float) -> Waveforms | str:
@@ -189,7 +211,7 @@ def _with_tolerances(netlist: Netlist, relative: float, absolute: float, method:
         f".options reltol={relative:g} vntol={absolute * volt:.6e} abstol={absolute * ampere:.6e} "
         f"chgtol={absolute * farad * volt:.6e} trtol={_LAX} method={method}"
     )
-    first, rest = netlist.text.split("\n", 1)
+    first, _, rest = netlist.text.partition("\n")
     return f"{first}\n{options}\n{rest}"
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import typer
 
 from phasegrad._files import printable
+from phasegrad._validation import parse_float
 from phasegrad.cli.completing import one_of
 from phasegrad.cli.words import LARGEST_SEED, RESULTS, Json, check_places, progress_bar, put, put_json, tables
 
@@ -142,7 +143,7 @@ def _driven(text: str | None, number: int, network: str, *, needed: bool) -> lis
     if not number:
         raise ValueError(f"--inputs has no effect on {network}, which has no inputs. Leave it out.")
     try:
-        values = [float(word) for word in text.split(",")]
+        values = [parse_float(word) for word in text.split(",")]
     except ValueError:
         values = []
     if len(values) != number or not np.all(np.isfinite(values)):

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from phasegrad._files import check_place, is_standard_output, json_text, printable, write_json
-from phasegrad._validation import require
+from phasegrad._validation import parse_float, parse_int, require
 
 #: Seeds are trained side by side, each with a network and data of its own in memory.
 MOST_SEEDS = 100_000
@@ -35,6 +35,11 @@ Plot = Annotated[
     typer.Option(metavar="FILE", rich_help_panel=RESULTS, help="Draw a picture; ends in .svg, .png or .pdf."),
 ]
 _DASH = Path("-")
+#: Options of which metavar are numbers, how they are read, and what they must be.
+_NUMBERS: dict[str, tuple[Callable[[str], float], str]] = {
+    "N": (parse_int, "a whole number"),
+    "X": (parse_float, "a number"),
+}
 #: How typer says what a number must be, and how it is said here.
 _OURS = {
     ", unable to parse string as an integer": "", ", unable to parse string as a number": "",
@@ -46,7 +51,7 @@ _BAR = 14
 
 
 def check_words(ctx: Any, given: Mapping[str, Any], order: Iterable[Any]) -> None:
-    """Refuse options without a value, and options given twice, of which one would have no effect."""
+    """Refuse options without a value, options given twice, of which one would have no effect, and words for numbers."""
     seen: set[str] = set()
     for param in order:
         word, value = _word_of(param), given.get(param.name)
@@ -55,6 +60,17 @@ def check_words(ctx: Any, given: Mapping[str, Any], order: Iterable[Any]) -> Non
         if word in seen:
             ctx.fail(f"{word} was given twice. Give it once.")
         seen.add(word)
+        if isinstance(value, str) and param.metavar in _NUMBERS:
+            _check_number(ctx, param, value)
+
+
+def _check_number(ctx: Any, param: Any, value: str) -> None:
+    """Refuse what is no number as it is written everywhere, such as 1_0, which Python would take for ten."""
+    parse, kind = _NUMBERS[param.metavar]
+    try:
+        parse(value)
+    except ValueError:
+        ctx.fail(refused(param, value, f"It must be {kind}."))
 
 
 def check_arguments(ctx: Any, params: Iterable[Any], given: Mapping[str, Any], examples: str) -> None:
@@ -93,9 +109,10 @@ def seed_list(text: str) -> list[int]:
     try:
         first, colon, last = text.partition(":")
         if colon:
-            numbers = list(range(int(first), min(int(last), int(first) + MOST_SEEDS + 1)))
+            begin = parse_int(first)
+            numbers = list(range(begin, min(parse_int(last), begin + MOST_SEEDS + 1)))
         else:
-            numbers = [int(word) for word in text.split(",") if word.strip()]
+            numbers = [parse_int(word) for word in text.split(",") if word.strip()]
     except ValueError:
         numbers = []
     if not numbers or min(numbers) < 0 or max(numbers) > LARGEST_SEED:
@@ -113,7 +130,7 @@ def seed_list(text: str) -> list[int]:
 def whole_numbers(name: str, text: str) -> list[int]:
     """Return the whole numbers of a list such as 6,10,50."""
     try:
-        numbers = [int(word) for word in text.split(",") if word.strip()]
+        numbers = [parse_int(word) for word in text.split(",") if word.strip()]
     except ValueError:
         numbers = []
     if not numbers:
@@ -132,7 +149,7 @@ def learn_words(text: str) -> dict[str, float] | list[str]:
         return words
     try:
         if words and all(sign for _, sign, _ in pairs):
-            return {name.strip(): float(rate) for name, _, rate in pairs}
+            return {name.strip(): parse_float(rate) for name, _, rate in pairs}
     except ValueError:
         pass
     raise ValueError(

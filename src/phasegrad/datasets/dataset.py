@@ -59,7 +59,9 @@ class Scaling:
     def __post_init__(self) -> None:
         if self.beyond is not None:
             positive_float("beyond", self.beyond, "Scaling")
-        low, high = (finite_array(name, getattr(self, name), "Scaling").copy() for name in ("low", "high"))
+        low, high = (
+            finite_array(name, getattr(self, name), "Scaling", largest=np.inf).copy() for name in ("low", "high")
+        )
         if low.ndim != 1 or low.shape != high.shape:
             raise ValueError(
                 "Scaling needs one low and one high value for each feature. "
@@ -95,10 +97,12 @@ class Scaling:
 
     def apply(self, x: ArrayLike) -> FloatArray:
         """Return ``x`` of shape (..., d) scaled; values outside the fitted range go beyond -1 and 1."""
-        table = last_axis_array("x", x, self.low.size, "one value for each feature", "Scaling.apply")
+        table = last_axis_array("x", x, self.low.size, "one value for each feature", "Scaling.apply", largest=np.inf)
         # Ranges near the largest number there is would overflow if they were taken before halving.
-        width, flat = 0.5 * self.high - 0.5 * self.low, self.high == self.low
-        scaled = (table - self.low) / np.where(flat, 1.0, width) - 1
+        width = 0.5 * self.high - 0.5 * self.low
+        flat = np.abs(width) < np.finfo(np.float64).tiny
+        with np.errstate(over="ignore"):
+            scaled = (table - self.low) / np.where(flat, 1.0, width) - 1
         if np.any(flat):
             scaled = np.where(flat, 0.0, scaled)
         return scaled if self.beyond is None else np.clip(scaled, -self.beyond, self.beyond)
@@ -312,7 +316,7 @@ def _feature_table(
     if table.dtype not in (np.float32, np.float64) or not np.all(np.isfinite(table)):
         columns = table.reshape(len(table), len(features))
         for k, feature in enumerate(features):
-            finite_array(f"{name}[:, {k}] ({printable(feature)})", columns[:, k], owner)
+            finite_array(f"{name}[:, {k}] ({printable(feature)})", columns[:, k], owner, largest=np.inf)
     # What nobody can change any more need not be copied.
     shared = table.flags.writeable or table.base is not None
     return table.astype(np.float32 if table.dtype == np.float32 else np.float64, copy=shared)

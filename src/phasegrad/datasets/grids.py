@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from phasegrad._validation import FloatArray, choice
+from phasegrad._validation import FloatArray, choice, require
 from phasegrad.networks import Network
 
 __all__ = ["CASES", "Grid", "from_case", "load"]
@@ -195,10 +195,7 @@ def _lines(name: str, branch: FloatArray, place: Mapping[int, int], voltage: Flo
 
 
 def _import_case(name: str) -> Mapping[str, Any]:
-    try:
-        from pypower import api
-    except ImportError:
-        raise ImportError(
-            "Power grids need pypower, which is not installed. Install it with 'pip install phasegrad[grids]'."
-        ) from None
+    require(("pypower",), "grids", "A power grid")
+    from pypower import api
+
     return getattr(api, name)()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phasegrad._validation import Array, FloatArray, joint_shape, last_axis_array
+from phasegrad._validation import LARGEST, SMALLEST, Array, FloatArray, joint_shape, last_axis_array
 from phasegrad.dynamics._nudges import Nudge, Pull
 from phasegrad.dynamics._system import System, Workspace
 from phasegrad.graphs import refuse_dense
@@ -73,8 +73,11 @@ def build_system(
     system = assemble(network, rows, batch, flat, workspace=workspace)
     if nudge is not None and target is not None:
         beta = np.asarray(nudge.beta)
-        if beta.ndim or beta.dtype.kind not in "iufc" or not np.isfinite(beta) or beta == 0:
-            raise ValueError(f"The 'beta' parameter of Nudge must be a finite number other than 0. Got {nudge.beta!r}.")
+        if beta.ndim or beta.dtype.kind not in "iufc" or not SMALLEST <= abs(beta) <= LARGEST:
+            raise ValueError(
+                "The 'beta' parameter of Nudge must be a finite number other than 0, from "
+                f"{SMALLEST:g} to {LARGEST:g} in magnitude. Got {nudge.beta!r}."
+            )
         nodes = np.asarray(nudge.objective.nodes(network), dtype=np.int64)
         goals = np.broadcast_to(target, (*shape, target.shape[-1])).reshape(batch, target.shape[-1])
         system = system.replace(pull=Pull(nudge.objective, nodes, goals, np.broadcast_to(beta, (batch, 1))))

@@ -243,7 +243,7 @@ class Equilibrium:
         named = sorted({int(node) for node in self.blocking.ravel() if node >= 0})
         if named:
             shown = ", ".join(str(node) for node in named[:8]) + (", ..." if len(named) > 8 else "")
-            lines.append(f"          oscillators that cannot lock: {shown}")
+            lines.append(f"          {'oscillator' if len(named) == 1 else 'oscillators'} {shown} cannot lock")
         if np.any(self.converged):
             lines.append(
                 f"  largest residual {np.max(self.residual[self.converged]):.1e}, "

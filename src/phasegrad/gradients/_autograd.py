@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phasegrad._validation import Array
+from phasegrad._validation import Array, how_to_install
 from phasegrad.equilibria import Equilibrium
 from phasegrad.gradients._accuracy import NEARLY_SINGULAR, checked
 from phasegrad.gradients._exact import distances, exact_slopes
@@ -37,7 +37,7 @@ def autograd(
 ) -> Gradient:  # fmt: skip
     """Return the gradient by PyTorch's automatic differentiation through a solver of its own.
 
-    Needs PyTorch (``pip install phasegrad[autograd]``); the arguments are those of `adjoint`.
+    Needs PyTorch (``pip install '.[torch]'`` in a clone of the repository); the arguments are those of `adjoint`.
 
     See Also
     --------
@@ -145,7 +145,7 @@ def _import_torch() -> Any:
         import torch
     except ImportError:
         raise ImportError(
-            "The autograd gradient needs PyTorch, which is not installed. Install it with "
-            "'pip install phasegrad[autograd]', or use adjoint, which is exact and needs nothing."
+            f"The autograd gradient needs PyTorch, which is not installed. {how_to_install('torch')} Or use adjoint, "
+            "which is exact and needs nothing."
         ) from None
     return torch

@@ -169,7 +169,8 @@ def thermal_slopes(
         paths = np.sum([np.real(w) * part[name] for w, part in zip(states.weights, part_means, strict=True)], axis=0)
         values[name], deviation[name] = np.zeros((2, question.system.batch, paths.shape[2]))
         values[name][rows] = np.mean(paths, axis=1)
-        turned = question.in_units(name, paths.reshape(-1, paths.shape[2])).reshape(paths.shape)
+        flat = paths.reshape(paths.shape[0] * paths.shape[1], paths.shape[2])
+        turned = question.in_units(name, flat).reshape(paths.shape)
         if paths.shape[1] > 1:
             deviation[name][rows] = np.std(turned, axis=1, ddof=1) / np.sqrt(paths.shape[1])
     return values, deviation, found
@@ -266,8 +267,8 @@ def _walked(
                 totals[name] += slope
     slipped = np.max(np.abs(graph.angles(walking - middle)), axis=1, initial=0.0) > np.pi
     slipped |= np.max(np.abs(walking - middle), axis=1) > np.pi
-    shape = (batch, bath.walkers, -1)
-    means = {name: (each / len(counted_steps)).reshape(shape) for name, each in totals.items()}
+    shape = (batch, bath.walkers)
+    means = {name: (each / len(counted_steps)).reshape(*shape, each.shape[1]) for name, each in totals.items()}
     return means, ~np.any(slipped.reshape(batch, bath.walkers), axis=1)
 
 

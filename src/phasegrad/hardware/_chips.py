@@ -191,7 +191,7 @@ class Ensemble:
             values, factors = (
                 {name: np.repeat(each, samples, axis=0) for name, each in group.items()} for group in (values, factors)
             )
-        system = assemble(self.network, inputs.reshape(-1, width), chips * samples, values)
+        system = assemble(self.network, inputs.reshape(chips * samples, width), chips * samples, values)
         moved = shift.reshape(-1, shift.shape[2])
         if self.network.graph.pinned:
             moved = moved - moved.mean(axis=1, keepdims=True)

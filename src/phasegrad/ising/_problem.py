@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from phasegrad._files import open_plain, printable
+from phasegrad._files import TEXT_ENCODING, open_plain, printable
 from phasegrad._validation import (
     FloatArray,
     IntArray,
@@ -26,6 +26,8 @@ from phasegrad._validation import (
     finite_array,
     float_between,
     frozen_array,
+    parse_float,
+    parse_int,
     positive_float,
     shaped_array,
 )
@@ -78,13 +80,13 @@ class Problem:
 
     def __post_init__(self) -> None:
         owner = "ising.Problem"
-        fields = finite_array("fields", self.fields, owner)
+        fields = finite_array("fields", self.fields, owner, largest=np.inf)
         if fields.ndim != 1 or not fields.size:
             raise ValueError(
                 f"The 'fields' parameter of {owner} must have shape (N,), N > 0. Got shape {fields.shape}."
             )
         edges = _checked_edges(self.edges, fields.size, owner)
-        couplings = shaped_array("couplings", self.couplings, (len(edges),), owner)
+        couplings = shaped_array("couplings", self.couplings, (len(edges),), owner, largest=np.inf)
         for name, value in (("edges", edges), ("couplings", couplings), ("fields", fields)):
             object.__setattr__(self, name, frozen_array(value))
         if not np.any(couplings) and not np.any(fields):
@@ -103,8 +105,8 @@ class Problem:
     def from_matrix(cls, couplings: Any, fields: ArrayLike | None = None) -> Self:
         """Return the problem of a symmetric matrix J (N, N) with an empty diagonal, dense or sparse, and fields h."""
         edges, values, size = _entries(couplings, "couplings", "ising.Problem.from_matrix")
-        own = np.zeros(size) if fields is None else shaped_array("fields", fields, (size,), "ising.Problem.from_matrix")
-        return cls(edges, values, own)
+        own: ArrayLike = 0.0 if fields is None else fields
+        return cls(edges, values, shaped_array("fields", own, (size,), "ising.Problem.from_matrix", largest=np.inf))
 
     @classmethod
     def max_cut(cls, weights: Any) -> Self:
@@ -125,7 +127,8 @@ class Problem:
         names = list(graph.nodes)
         number = {name: k for k, name in enumerate(names)}
         pairs = [(number[a], number[b]) for a, b in graph.edges]
-        weights = finite_array("weight", [w for *_, w in graph.edges(data="weight", default=1.0)], "the graph's edges")
+        given = [weight for *_, weight in graph.edges(data="weight", default=1.0)]
+        weights = finite_array("weight", given, "the graph's edges", largest=np.inf)
         plain = names == list(range(len(names)))
         edges = np.sort(np.array(pairs, dtype=np.int64).reshape(-1, 2), axis=1)
         return cls(edges, -weights, np.zeros(len(names)), None if plain else tuple(names))
@@ -143,7 +146,7 @@ class Problem:
                 raise ValueError(f"{printable(place)} is larger than {_MOST_BYTES >> 20} MB. Name another file.")
             content = file.read()
         try:
-            lines = [line.split() for line in content.decode("ascii").splitlines()]
+            lines = [line.split() for line in content.decode(TEXT_ENCODING).splitlines()]
             return cls._of_lines(lines)
         except UnicodeDecodeError:
             raise ValueError(f"{printable(place)} is no file of G-set: it is not plain text.") from None
@@ -256,7 +259,10 @@ def _checked_edges(given: Any, size: int, owner: str) -> IntArray:
 
 def _entries(given: Any, name: str, owner: str) -> tuple[IntArray, FloatArray, int]:
     """Return edges, values and size of a symmetric matrix."""
-    matrix = sparse.csr_array(given).astype(float) if sparse.issparse(given) else finite_array(name, given, owner)
+    if sparse.issparse(given):
+        matrix: Any = sparse.csr_array(given).astype(float)
+    else:
+        matrix = finite_array(name, given, owner, largest=np.inf)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"The '{name}' parameter of {owner} must be a square matrix. Got shape {matrix.shape}.")
     table = sparse.coo_array(matrix)
@@ -275,7 +281,7 @@ def _entries(given: Any, name: str, owner: str) -> tuple[IntArray, FloatArray, i
 
 def _header(words: list[str]) -> tuple[int, int]:
     try:
-        nodes, count = (int(word) for word in words)
+        nodes, count = (parse_int(word) for word in words)
     except ValueError:
         raise _FileError("line 1 must have two whole numbers, of nodes and of edges.") from None
     if not (1 <= nodes <= _MOST and 1 <= count <= _MOST):
@@ -287,7 +293,7 @@ def _edge(number: int, words: list[str], nodes: int) -> tuple[int, int, float]:
     if len(words) == 2:
         raise _FileError(f"line {number} has no weight. Give two nodes and a weight, such as '1 2 1'.")
     try:
-        first, second, weight = int(words[0]), int(words[1]), float(words[2])
+        first, second, weight = parse_int(words[0]), parse_int(words[1]), parse_float(words[2])
         if len(words) != 3 or not np.isfinite(weight):
             raise ValueError
     except (ValueError, IndexError):

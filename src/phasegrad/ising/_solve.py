@@ -115,7 +115,7 @@ def _values(name: str, given: Schedule, count: int) -> FloatArray:
     if callable(given):
         values: Any = [given(float(share)) for share in shares]
     else:
-        ends = finite_array(name, given, _OWNER)
+        ends = finite_array(name, given, _OWNER, largest=np.inf)
         if ends.shape not in ((), (2,)):
             raise ValueError(
                 f"The '{name}' parameter of {_OWNER} must be a number, a pair of them, or a function. "
@@ -123,7 +123,7 @@ def _values(name: str, given: Schedule, count: int) -> FloatArray:
             )
         first, last = np.broadcast_to(ends, 2)
         values = first + (last - first) * shares
-    found = finite_array(name, values, _OWNER)
+    found = finite_array(name, values, _OWNER, largest=np.inf)
     if found.shape != (count,) or np.any(found < 0):
         raise ValueError(f"The '{name}' parameter of {_OWNER} must be numbers of at least 0 all the time.")
     return found

@@ -404,8 +404,9 @@ def erdos_renyi(
 ) -> Network:  # fmt: skip
     """Build an Erdos-Renyi graph in which an oscillator has ``mean_degree`` neighbours on average.
 
-    Every pair is coupled with the same probability, in time of the order of the edges. A large graph almost always
-    leaves some oscillators alone; each part but the largest is tied to a random oscillator of the largest by one edge.
+    Every pair is coupled with the same probability p, in time of the order of the edges; ``mean_degree`` is p (n - 1),
+    at least 1. A large graph almost always leaves some oscillators alone; each part but the largest is tied to a random
+    oscillator of the largest by one edge.
 
     See Also
     --------
@@ -420,6 +421,12 @@ def erdos_renyi(
     """
     n = whole_number("n", n, 2, "erdos_renyi")
     mean_degree = float_between("mean_degree", mean_degree, 0, n - 1, "erdos_renyi")
+    if mean_degree < 1:
+        raise ValueError(
+            "The 'mean_degree' parameter of erdos_renyi must be at least 1: it is the mean number of neighbours, not a "
+            f"probability. Got {mean_degree:g}. For a probability p of every edge give p * (n - 1), here "
+            f"{mean_degree * (n - 1):g}."
+        )
     rng = random_stream(seed, "erdos_renyi")
     pairs = joined(uniform_pairs(n, mean_degree / (n - 1), rng), n, rng)
     return _from_pairs(pairs, n, coupling, omega, options)

@@ -292,7 +292,7 @@ class Network:
     ) -> Axes:  # fmt: skip
         """Draw the network: layers in columns, rings on a circle, any other graph where springs hold it.
 
-        Needs matplotlib (``pip install phasegrad[plot]``).
+        Needs matplotlib (``pip install '.[plot]'`` in a clone of the repository).
 
         Parameters
         ----------

@@ -13,14 +13,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 
-from phasegrad._files import printable
-from phasegrad._validation import FloatArray, counted
+from phasegrad._files import TEXT_ENCODING, printable
+from phasegrad._validation import FloatArray, counted, parse_float
 
 # Characters of a line of a table, and of the names that an error lists.
 _LONGEST_LINE, _LONGEST_LIST = 2**22, 200
@@ -38,7 +39,7 @@ def opened(path: Path) -> Iterator[Sheet]:
     """Open a table and read its header; say in words why a file cannot be read."""
     place = printable(path)
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
+        with path.open(newline="", encoding=TEXT_ENCODING) as file:
             rows = _rows(place, file)
             line, header = next(rows, (1, []))
             if not header:
@@ -66,6 +67,11 @@ class Sheet:
     first: list[list[str]]
     rows: Iterator[tuple[int, list[str]]]
 
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The first place of every name."""
+        return {name: place for place, name in reversed(list(enumerate(self.header)))}
+
     def check_names(self) -> None:
         """Refuse columns of one name."""
         twice = [name for name, times in Counter(self.header).items() if name and times > 1]
@@ -86,7 +92,7 @@ class _Column:
     """A column while it is read."""
 
     def __init__(self, sheet: Sheet, name: str) -> None:
-        self.name, self.place, self.file, self.values = name, sheet.header.index(name), sheet.place, array("d")
+        self.name, self.place, self.file, self.values = name, sheet.places[name], sheet.place, array("d")
 
     @property
     def numbers(self) -> FloatArray:
@@ -114,10 +120,11 @@ class Numbers(_Column):
 
     def take(self, line: int, text: str) -> None:
         """Take one more value, which is not missing."""
-        if not is_number(text):
+        try:
+            number = parse_float(text)
+        except ValueError:
             point = " Write decimals with a point." if is_number(text.replace(",", ".")) else ""
-            raise self.wrong(line, f"is {text!r:.60}, not a number.{point}")
-        number = float(text)
+            raise self.wrong(line, f"is {text!r:.60}, not a number.{point}") from None
         if not math.isfinite(number):
             raise self.wrong(line, f"is {text!r:.60}, not a finite number.")
         self.values.append(number)
@@ -262,9 +269,9 @@ def listed(names: Sequence[str]) -> str:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a number as it is written everywhere, not as Python also takes it (5_1); infinite ones too."""
+    """Whether a text is a number, infinite ones too."""
     try:
-        float(text)
+        parse_float(text)
     except ValueError:
         return False
-    return text.isascii() and "_" not in text
+    return True

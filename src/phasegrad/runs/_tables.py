@@ -23,6 +23,8 @@ from phasegrad.runs._sheets import Numbers, Sheet, Words, fill, is_missing, is_n
 _FEW_NUMBERS, _MOST_WORDS, _MOST_CLASSES = 20, 50, 1000
 #: Columns that answers add to a table; what stands before them there is the table.
 _PREDICTED, _STABLE = "predicted", "stable"
+#: Characters with which a cell begins that a spreadsheet takes for a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 #: Of all rows the share held back to test, and the least number of rows from which to learn a quantity.
 _TEST_SHARE, _FEWEST_ROWS = 0.2, 10
 
@@ -148,17 +150,29 @@ def write_answers(
     samples : Samples
         Read with ``keep``.
     answers : mapping from str to a sequence
-        What was predicted, by the names of the outputs; a single one is written as ``predicted``.
+        What was predicted, by the names of the outputs; a single one is written as ``predicted``. A word that a
+        spreadsheet would take for a formula is written behind an apostrophe.
     stable : sequence of bool
         Whether the equilibrium behind an answer is stable.
     """
     names = [_PREDICTED if len(answers) == 1 else f"{_PREDICTED} {name}" for name in answers]
-    content = io.StringIO(newline="")
-    sheet = csv.writer(content, lineterminator="\n")
-    sheet.writerow((*samples.header, *names, _STABLE))
+    lines = [_line(*samples.header, *names, _STABLE)]
     for row, *given, sure in zip(samples.rows, *answers.values(), stable, strict=True):
-        sheet.writerow((*row, *given, "yes" if sure else "no"))
-    write_bytes(path, content.getvalue().encode("utf-8"))
+        lines.append(_line(*row, *map(_cell, given), "yes" if sure else "no"))
+    write_bytes(path, "".join(lines).encode("utf-8"))
+
+
+def _cell(answer: object) -> object:
+    """Return what stands in a cell: numbers and other words as they are, formulas as text."""
+    is_formula = isinstance(answer, str) and answer.startswith(_FORMULA) and not is_number(answer)
+    return f"'{answer}" if is_formula else answer
+
+
+def _line(*cells: object) -> str:
+    """Return cells as a line of CSV; a carriage return in one is quoted only where lines end in one, too."""
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\r\n").writerow(cells)
+    return text.getvalue().removesuffix("\r\n") + "\n"
 
 
 def holds_answers(path: Path) -> bool:
@@ -173,7 +187,7 @@ def holds_answers(path: Path) -> bool:
 
 def _feature(sheet: Sheet, name: str) -> Numbers | Words:
     """Return a column to learn from: of numbers or of words, as its first value says."""
-    place = sheet.header.index(name)
+    place = sheet.places[name]
     values = (row[place].strip() for row in sheet.first if len(row) == len(sheet.header))
     first = next((value for value in values if not is_missing(value)), "0")
     if is_number(first.replace(",", ".")):  # a decimal comma is refused there, too
@@ -228,9 +242,9 @@ def _known_columns(sheet: Sheet, features: Sequence[str], needs: str) -> list[Nu
     known: dict[str, list[str]] = {}
     for name in features:
         column, sign, word = name.partition("=")
-        if name.strip() in sheet.header:
+        if name.strip() in sheet.places:
             columns[name] = Numbers(sheet, name.strip())
-        elif sign and column in sheet.header:
+        elif sign and column in sheet.places:
             known.setdefault(column, []).append(word)
         else:
             meant, found = column if sign else name, listed([each for each in sheet.header if each])

@@ -36,6 +36,8 @@ _NOISY_STEP = 0.02
 _NOTCH = 2 ** (1 / 8)
 # The longest step with which a method is stable, in units of the fastest rate.
 _STABLE = {"rk4": 2.78, "heun": 2.0}
+#: Radians that an oscillator may turn: of more, not even four decimals of its phase are left.
+_MOST_RADIANS = 1e12
 
 
 def simulate(
@@ -128,6 +130,7 @@ def simulate(
     begun, speeds = _checked_start(start, size)
     drive = Drive(networks, inputs, nudge, batched=not isinstance(network, Network))
     motion = Motion.of(drive, float(moments[0]), begun.shape[:-1], drag, mass)
+    _check_span(motion, moments)
     state = _first_state(motion, begun, speeds, start, seed)
     steps = _steps(motion, strength, method, step, tolerance, seed, moments)
     phases, velocities = _followed(motion, steps, state, moments, progress)
@@ -200,6 +203,16 @@ def _check_stable(motion: Motion, step: float, method: str, moments: FloatArray)
             f"Steps of {step:g} are longer than {method!r} can be trusted with here. Give a 'step' of "
             f"{_STABLE[method] / relaxes:.2g} at most.",
             stacklevel=4,
+        )
+
+
+def _check_span(motion: Motion, moments: FloatArray) -> None:
+    """Refuse times in which an oscillator turns so often that its phase would not be known, nor the end be seen."""
+    turned = float(np.max(motion.fastest(moments[:1]), initial=0.0) * (moments[-1] - moments[0]))
+    if turned > _MOST_RADIANS:
+        raise ValueError(
+            f"The fastest oscillator may turn {turned:.2g} radians between the first and the last of the 'times', more "
+            f"than {_MOST_RADIANS:g}. Simulate a shorter time, or slower oscillators."
         )
 
 

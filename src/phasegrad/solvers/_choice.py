@@ -47,12 +47,15 @@ def is_sparse(system: System) -> bool:
 
 
 def refuse_dense_solve(graph: Graph, what: str, *, reciprocal: bool = True) -> None:
-    """Raise ValueError where a solver or gradient would have to make a dense matrix that is too large."""
+    """Raise ValueError where a solver or gradient would have to make a dense matrix that is too large.
+
+    It has a row for every oscillator that moves: inputs whose phases are clamped do not count.
+    """
     if reciprocal:
         advice = "The sparse way has no such limit: solver='auto', and the gradients adjoint, two_phase and centred."
     else:
         advice = "The sparse way is for reciprocal coupling only: use a smaller network."
-    refuse_dense(graph.size, what, advice)
+    refuse_dense(graph.free.size, what, advice)
 
 
 def mechanics_of(system: System, settings: Newton) -> Mechanics:

@@ -20,6 +20,8 @@ from phasegrad.solvers._newton import Newton
 
 # The longest step, in units of the time constant of the stiffest oscillator.
 _STRIDE = 0.35
+#: Steps of a run: more would not end.
+_MOST_STEPS = 1e12
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,13 @@ def flow_steps(system: System, time: float) -> IntArray:
     """Return in how many steps `flow` should integrate each sample, (B,): powers of two, so that many share one."""
     # No eigenvalue is beyond twice the stiffest oscillator, and the classical Runge-Kutta method is stable up to 2.78.
     stiffest = np.broadcast_to(np.max(system.stiffest, axis=1, initial=0.0), (system.batch,))
-    return np.asarray(2 ** np.ceil(np.log2(np.maximum(time * stiffest / _STRIDE, 1.0))), dtype=np.int64)
+    needed = np.maximum(time * stiffest / _STRIDE, 1.0)
+    if np.max(needed, initial=1.0) > _MOST_STEPS:
+        raise ValueError(
+            f"Settling for {time:g} units of time takes {np.max(needed):.2g} steps here, more than {_MOST_STEPS:g}. "
+            "Give a shorter settling time, or none, to settle until rest."
+        )
+    return np.asarray(2 ** np.ceil(np.log2(needed)), dtype=np.int64)
 
 
 def flow(

@@ -198,7 +198,7 @@ class _Iteration:
         """Return the steps, where there is one, and where it is not Newton's on a positive definite Laplacian."""
         left, tolerance = self.left[self.rows], self.tolerance[self.rows]
         # Accurate enough for quadratic convergence, but never beyond what the last step needs.
-        accuracy = np.maximum(np.minimum(_LOOSEST, left), 0.1 * tolerance / np.maximum(left, 1e-300))
+        accuracy = np.maximum(np.minimum(_LOOSEST, left), 0.1 * tolerance / np.maximum(left, 1e-200))
         step, usable = self.mechanics.newton(self.state, accuracy)
         bent = np.zeros(usable.shape, dtype=bool)
         if self.settings.indefinite != "stop" and self.mechanics.system.has_energy and not np.all(usable):

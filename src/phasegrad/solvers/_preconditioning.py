@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from phasegrad._validation import FloatArray
+from phasegrad._validation import FloatArray, how_to_install
 from phasegrad.dynamics import System
 
 KINDS = ("auto", "gauss-seidel", "jacobi", "multigrid")
@@ -102,8 +102,8 @@ class Multigrid:
             import pyamg
         except ImportError:
             raise ImportError(
-                "The multigrid preconditioner needs pyamg, which is not installed. Install it with "
-                "'pip install phasegrad[sparse]', or say preconditioner='gauss-seidel'."
+                f"The multigrid preconditioner needs pyamg, which is not installed. {how_to_install('sparse')} Or say "
+                "preconditioner='gauss-seidel'."
             ) from None
         # Local weights come from the row sums. A spectral radius would be estimated from a random vector, and pyamg
         # draws that from NumPy's global stream.
@@ -160,8 +160,8 @@ def probe(matrix: sparse.csr_array) -> str:
         return "gauss-seidel"
     if importlib.util.find_spec("pyamg") is None:
         warnings.warn(
-            "This graph is mesh-like, where multigrid is many times faster, but pyamg is not installed. Install it "
-            "with 'pip install phasegrad[sparse]'.",
+            "This graph is mesh-like, where multigrid is many times faster, but pyamg is not installed. "
+            f"{how_to_install('sparse')}",
             stacklevel=2,
         )
         return "gauss-seidel"

@@ -149,7 +149,7 @@ def _table_claims(sine: Rows) -> tuple[Claim, ...]:
             "identity-autograd", "Table 1, section 5", "cosine 1.000000 at eight sizes",
             "A computationally independent PyTorch implementation gives the same gradient.",
             at_most(_distance("cos_autograd_two_phase", sine, "all sizes"), 1e-8, _NUDGE),
-            note="Needs PyTorch: pip install phasegrad[autograd].",
+            note="Needs PyTorch: pip install '.[torch]'.",
         ),
         Claim(
             "identity-residuals", "Figure 2, caption", "8.4e-14 to 1.1e-16 in Table 1",

@@ -21,7 +21,7 @@ import numpy as np
 from phasegrad._validation import Array, BoolArray, FloatArray
 from phasegrad.graphs import Graph
 from phasegrad.terms._interactions import Interaction, Sine, cosines
-from phasegrad.terms._term import Parameter, States, Stiffness, Term, Values
+from phasegrad.terms._term import Parameter, States, Stiffness, Term, Values, check_strongest
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,9 @@ class Coupling(Term):
         return (matrix * self.interaction.torch_value(phases[None, :] - phases[:, None])).sum(dim=1)
 
     def check(self, graph: Graph, values: Values, *, signed: bool) -> None:
-        """Refuse couplings that are not positive unless the network is signed."""
+        """Refuse couplings that are all next to nothing, or not positive unless the network is signed."""
+        for each in self.strengths:
+            check_strongest(each.name, values[each.name])
         if signed:
             return
         forward, backward = self._directions(values)

@@ -18,7 +18,7 @@ import numpy as np
 
 from phasegrad._validation import Array, FloatArray
 from phasegrad.graphs import Graph
-from phasegrad.terms._term import Parameter, Stiffness, Term, Values
+from phasegrad.terms._term import Parameter, Stiffness, Term, Values, check_strongest
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,8 @@ class MeanField(Term):
         return self._of(values)[0] / graph.size * (sin.sum() * cos - cos.sum() * sin)
 
     def check(self, graph: Graph, values: Values, *, signed: bool) -> None:
-        """Refuse a strength that is not positive unless the network is signed."""
+        """Refuse a strength that is next to nothing, or not positive unless the network is signed."""
+        check_strongest("global_coupling", self._of(values)[0])
         strength = float(self._of(values)[0][0])
         if strength <= 0 and not signed:
             raise ValueError(

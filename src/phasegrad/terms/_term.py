@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from phasegrad._validation import Array, BoolArray, FloatArray, shaped_array
+from phasegrad._validation import SMALLEST, Array, BoolArray, FloatArray, shaped_array
 from phasegrad.graphs import Graph, lazy_property
 from phasegrad.terms._interactions import cosines, multiplied
 
@@ -383,3 +383,13 @@ def _summed(share: Array, slopes: Array) -> FloatArray:
     if networks == 1:
         return share @ slopes
     return np.einsum("rb,rbp->rp", share, slopes.reshape(networks, samples, slopes.shape[1]))
+
+
+def check_strongest(name: str, values: Array) -> None:
+    """Refuse couplings of which all are so weak that forces, and their squares, leave the range of floats."""
+    strongest = float(np.max(np.abs(values), initial=0.0))
+    if 0 < strongest < SMALLEST:
+        raise ValueError(
+            f"The '{name}' parameter of Network must be 0, or {SMALLEST:g} or more at its largest. Got at most "
+            f"{strongest:g}. Choose another unit of time."
+        )

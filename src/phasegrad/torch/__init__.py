@@ -1,4 +1,6 @@
-"""A layer that settles, for PyTorch. Needs PyTorch: ``pip install 'phasegrad[torch]'``."""
+"""A layer that settles, for PyTorch. Needs PyTorch: ``pip install '.[torch]'`` in a clone."""
+
+from phasegrad._validation import how_to_install
 
 try:
     from phasegrad.torch._module import Info, PhaseNetwork
@@ -6,8 +8,6 @@ try:
 except ModuleNotFoundError as error:
     if error.name != "torch":
         raise
-    raise ImportError(
-        "phasegrad.torch needs PyTorch, which is not installed: pip install 'phasegrad[torch]'."
-    ) from None
+    raise ImportError(f"phasegrad.torch needs PyTorch, which is not installed. {how_to_install('torch')}") from None
 
 __all__ = ["Info", "PhaseNetwork", "SettlingWarning"]

@@ -14,8 +14,6 @@ from phasegrad.training._engine import Progress
 from phasegrad.training._history import TrainingState
 from phasegrad.training._optimizers import Arrays, Memory
 
-VERSION = 2
-
 _SINGLE = ("steps", "phases", "held_back", "waited", "best_loss")
 _GROUPS = ("parameters", "first", "second", "best")
 
@@ -44,8 +42,6 @@ def save_state(path: str | os.PathLike[str], state: TrainingState) -> None:
     if not isinstance(state, TrainingState):
         raise TypeError(f"save_state takes the state of a training: give result.state. Got {type(state).__name__}.")
     header = {
-        "format": "phasegrad training state",
-        "version": VERSION,
         "epoch": state.epoch,
         "streams": list(state.streams),
         "origin": state.origin,
@@ -62,11 +58,14 @@ def save_state(path: str | os.PathLike[str], state: TrainingState) -> None:
     if state.best is not None:
         arrays["best_loss"], groups["best"] = state.best
     arrays |= {f"{group}.{name}": values for group, each in groups.items() for name, values in each.items()}
-    write_archive(Path(path), header, arrays)
+    write_archive(Path(path), "training state", header, arrays)
 
 
 def load_state(path: str | os.PathLike[str]) -> TrainingState:
     """Read a state that `save_state` wrote.
+
+    Raises ValueError if anything in the file was changed or lost since. Files of phasegrad 0.2 to 0.7, which have no
+    digest, load if they are complete.
 
     See Also
     --------
@@ -87,7 +86,7 @@ def load_state(path: str | os.PathLike[str]) -> TrainingState:
     """
     place = Path(path)
     header, arrays = read_archive(
-        place, "training state", VERSION, lambda name: name in _SINGLE or name.partition(".")[0] in _GROUPS
+        place, "training state", lambda name: name in _SINGLE or name.partition(".")[0] in _GROUPS
     )
     with made_from(place, "training state"):
         memory = Memory(arrays["steps"], _group(arrays, "first"), _group(arrays, "second"))

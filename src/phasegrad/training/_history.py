@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from phasegrad._validation import FloatArray, IntArray, choice, counted
+from phasegrad._validation import FloatArray, IntArray, choice, counted, how_to_install
 from phasegrad.networks import Network
 from phasegrad.training._drawing import plot_history
 from phasegrad.training._engine import Progress, Tallies
@@ -182,9 +182,7 @@ class History:
         try:
             import pandas as pd
         except ImportError:
-            raise ImportError(
-                "A table needs pandas, which is not installed. Install it with 'pip install pandas'."
-            ) from None
+            raise ImportError(f"A table needs pandas, which is not installed. {how_to_install('tables')}") from None
         networks, evaluations = np.atleast_2d(self.train_loss).shape
         columns: dict[str, Any] = {
             "network": np.repeat(np.arange(networks), evaluations),

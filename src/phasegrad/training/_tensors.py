@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from phasegrad._validation import Array, BoolArray, FloatArray
+from phasegrad._validation import Array, BoolArray, FloatArray, how_to_install
 from phasegrad.training._engine import Problem, Progress, Tallies
 from phasegrad.training._optimizers import Adam, Momentum
 
@@ -31,7 +31,7 @@ class TorchEngine:
     def refuses(problem: Problem) -> str:
         """Return why it cannot do this, in a sentence; empty if it can."""
         if importlib.util.find_spec("torch") is None:
-            return "The torch engine needs PyTorch, which is not installed: pip install 'phasegrad[torch]'."
+            return f"The torch engine needs PyTorch, which is not installed. {how_to_install('torch')}"
         from phasegrad.tensors import refuses
 
         plan = problem.plan
