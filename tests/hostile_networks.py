@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -175,33 +176,29 @@ def large(index: int, sizes: tuple[int, ...] = LARGE_SIZES) -> Hostile:
 
 
 def judged_wrongly(case: Hostile, verdict: Verdict, values: np.ndarray | None) -> str:
-    """Return what is wrong with a verdict, by eigenvalues and by signs of pivots of 64 bits; empty where nothing is.
+    """Return what is wrong with a verdict on a matrix with these eigenvalues; empty where nothing is.
 
-    Verdicts that say less than is true (unproved, marginal within 1e-10 of the norm) are not wrong.
+    Where they are too near to zero to have a sign, or too many, pivots tell: see `negative_pivots`. Verdicts that say
+    less than is true (unproved, marginal within 1e-10 of the norm) are not wrong.
     """
-    system = case.system
-    nearly = 1e-10 * float(system.scales[1][0])
-    if values is not None and not system.reciprocal:
-        least, slack = float(np.min(values.real)), 1e-9 * float(np.max(np.abs(values)))
-        if verdict is Verdict.STABLE and least < -slack:
-            return f"stable, but an eigenvalue is {least}"
-        if verdict is Verdict.UNSTABLE and least > slack:
-            return f"unstable, but no eigenvalue is below {least}"
+    if values is None:
+        least, norm = np.nan, np.nan
+    else:
+        least, norm = float(np.min(values.real)), float(np.max(np.abs(values)))
+    nearly = 1e-10 * float(case.system.scales[1][0])
+    if verdict is Verdict.MARGINAL and abs(least) > 1.01 * nearly + 1e-13 * norm:
+        return f"marginal, but the smallest eigenvalue is {least}"
+    if verdict not in (Verdict.STABLE, Verdict.UNSTABLE):
         return ""
-    full = case.network.n_edges > 20 * case.network.size or case.network.global_coupling is not None
-    if full and 400 < case.network.size <= 2_000:
-        slack = 1e-13 * float(np.max(np.abs(values)))
-        least = float(values[0])
-        if (verdict is Verdict.STABLE and least < -slack) or (verdict is Verdict.UNSTABLE and least > slack):
-            return f"{verdict.name}, but the smallest eigenvalue is {least}"
-        return ""
-    if verdict is Verdict.STABLE and negative_pivots(case):
-        return "stable, but a pivot is negative"
-    if verdict is Verdict.UNSTABLE and not negative_pivots(case):
-        return "unstable, but no pivot is negative"
-    if verdict is Verdict.MARGINAL and values is not None and abs(values[0]) > 1.01 * nearly + 1e-13 * abs(values[-1]):
-        return f"marginal, but the smallest eigenvalue is {values[0]}"
-    return ""
+    n, reciprocal = case.network.size, case.system.reciprocal
+    full = case.network.n_edges > 20 * n or case.network.global_coupling is not None
+    if reciprocal and not abs(least) > 1e-14 * n * norm and (n <= 400 or n > 2_000 or not full):
+        stable = negative_pivots(case) == 0
+    else:
+        # Without reciprocity eigenvalues are more uncertain than that.
+        slack = (1e-15 * n if reciprocal else 1e-9) * norm
+        stable = least > (-slack if verdict is Verdict.STABLE else slack)
+    return "" if stable == (verdict is Verdict.STABLE) else f"{verdict.name}, but the smallest eigenvalue is {least}"
 
 
 def negative_pivots(case: Hostile) -> int:
@@ -342,7 +339,9 @@ if __name__ == "__main__":
         for index in range(count):
             done[part].append({"index": index, **measured(draw(index))})
             print(part, done[part][-1], flush=True)
-    kept = {part: summary(results) for part, results in done.items() if results}
+    versions = {name: version(name) for name in ("phasegrad", "numpy", "scipy", "numba")}
+    kept = {"kind": "phasegrad certificates", "format": 1, "versions": versions}
+    kept |= {part: summary(results) for part, results in done.items() if results}
     print(json.dumps(kept, indent=1))
     if len(sys.argv) > 3:
         Path(sys.argv[3]).write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")

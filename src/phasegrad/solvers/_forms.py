@@ -261,9 +261,13 @@ class Form:
         if np.any(diagonal <= 0):
             return Evidence(False, (np.arange(self.size) == np.argmin(diagonal)).astype(np.float64))
         scale = 1 / np.sqrt(diagonal)
-        scaled = sparse.csr_array(self.lower * scale[:, None] * scale[None, :])
+        lower = self.lower
+        row = np.repeat(np.arange(self.size), np.diff(lower.indptr))
+        values = lower.data * scale[row] * scale[lower.indices]
+        scaled = sparse.csr_array((values, lower.indices, lower.indptr), shape=lower.shape)
         # The row of a hub is a long sum, whose rounding a second try would find out.
-        margin = max(_MARGIN, 8 * _EPS * int(np.max(np.diff(scaled.indptr), initial=0)))
+        long = np.diff(scaled.indptr) * np.bincount(row, np.abs(values), self.size)
+        margin = max(_MARGIN, 8 * _EPS * float(np.max(long, initial=0.0)))
         for _ in range(_TRIES):
             factors = Factors.of(scaled, margin)
             if factors is None:
@@ -406,7 +410,9 @@ class Factors:
     @classmethod
     def of(cls, matrix: sparse.csr_array, shift: float) -> Factors | None:
         """Factor a symmetric matrix minus a multiple of one; None where a pivot vanishes."""
-        shifted = sparse.csc_array(matrix - shift * sparse.eye_array(matrix.shape[0], format="csr"))
+        rows = matrix - shift * sparse.eye_array(matrix.shape[0], format="csr")
+        # The rows of a symmetric matrix are its columns.
+        shifted = sparse.csc_array((rows.data, rows.indices, rows.indptr), shape=rows.shape)
         # Minimum degree takes time by the square of the neighbours of a hub.
         hub = np.max(np.diff(matrix.indptr), initial=0) > _HUB * np.sqrt(matrix.shape[0])
         order = "COLAMD" if hub else "MMD_AT_PLUS_A"
@@ -428,10 +434,14 @@ class Factors:
         Every entry of L U is a sum of at most as many products as its row of L has entries; and U differs from D L^T by
         what can be seen.
         """
-        lower, upper = abs(self.found.L), abs(self.found.U)
+        lower, upper = self.found.L, self.found.U
         ones = np.ones(self.matrix.shape[0])
         terms = np.bincount(lower.indices, minlength=ones.size) + 2
-        apart = abs(self.found.U - sparse.diags_array(self.pivots) @ self.found.L.T)
+        # Turned over and back again, both have their entries in order.
+        transposed = lower.T.tocsc()
+        transposed.data *= self.pivots[transposed.indices]
+        apart = abs(upper.tocsr().tocsc() - transposed)
+        lower, upper = abs(lower), abs(upper)
         total = 2 * terms * _EPS * (lower @ (upper @ ones)) + lower @ (apart @ ones)
         return float(np.max(total + _rounding(self.matrix, ones), initial=0.0))
 
