@@ -180,6 +180,19 @@ def test_without_reciprocity_a_positive_symmetric_part_is_proof_enough(work):
     assert work["eig"] == 1
 
 
+@pytest.mark.parametrize("n", [1, 2, 5, 40])
+def test_the_condition_of_eigenvectors_is_bounded_from_above_and_not_by_far(n):
+    """By all singular values: the Frobenius norm of a matrix is at most the root of its size times its norm."""
+    for seed in range(5):
+        values, vectors = np.linalg.eig(np.random.default_rng(seed).standard_normal((n, n)))
+        bound, exact = _linear.condition_bound(values, vectors), np.linalg.cond(vectors)
+        assert exact * (1 - 1e-12) <= bound <= n * exact * (1 + 1e-12)
+        product = np.linalg.norm(vectors) * np.linalg.norm(np.linalg.inv(vectors))
+        assert bound == pytest.approx(product, rel=1e-9)
+    values, vectors = np.linalg.eig(np.eye(n) + np.eye(n, k=1))
+    assert _linear.condition_bound(values, vectors) > 1e12 or n == 1
+
+
 class TestCore:
     def core_of(self, edges: np.ndarray) -> int:
         n = int(edges.max()) + 1

@@ -251,14 +251,13 @@ def _judge_one_way(system: System, phases: Array, eigenvalue: bool) -> tuple[Any
         norm = float(np.linalg.norm(matrix))
         # Where every weight nearly vanishes, they are rounded as large as they can be, and not as they are.
         rounding = max(4 * matrix.shape[0] * _EPS * norm, float(system.eigenvalue_rounding[row]))
-        # The metric of phases counted from their mean: what reciprocal coupling is symmetric in.
-        measured = matrix - np.sum(matrix, axis=0) / system.graph.size if system.drifts else matrix
-        if not eigenvalue and is_positive_definite(((measured + measured.T) / 2)[None], 2 * rounding)[0]:
-            verdict[row] = Verdict.STABLE
+        if not proven[row] and _attracts_in_a_metric(system, matrix, rounding):
+            proven[row], verdict[row] = True, Verdict.STABLE
+        if proven[row] and not eigenvalue:
             continue
         values, vectors = np.linalg.eig(matrix)
         smallest[row] = np.min(values.real)
-        error[row] = min(rounding * condition_bound(vectors), max(2 * norm, rounding))
+        error[row] = min(rounding * condition_bound(values, vectors), max(2 * norm, rounding))
         if proven[row]:
             # The eigenvalues of a matrix that is far from normal say less than the condition does.
             error[row] = max(error[row], -smallest[row])
@@ -269,6 +268,16 @@ def _judge_one_way(system: System, phases: Array, eigenvalue: bool) -> tuple[Any
         elif error[row] <= nearly[row]:
             verdict[row] = Verdict.MARGINAL
     return verdict, smallest, error
+
+
+def _attracts_in_a_metric(system: System, matrix: Array, rounding: float) -> bool:
+    """Return whether G L + L^T G is proved positive definite, the Laplacian being off by as much as ``rounding``.
+
+    The metric G is that of phases counted from their mean where the network turns, in which reciprocal coupling is
+    symmetric, else the identity.
+    """
+    measured = matrix - np.sum(matrix, axis=0) / system.graph.size if system.drifts else matrix
+    return bool(is_positive_definite(((measured + measured.T) / 2)[None], 2 * rounding)[0])
 
 
 def _judge_sparse(system: System, phases: Array, eigenvalue: bool, explain: bool) -> tuple[int, float, float]:
