@@ -85,7 +85,7 @@ def test_the_error_of_an_eigenvalue_is_rounding(kind):
     """Also where the angles prove stability, so that the eigenvalue is not needed for that."""
     found = pg.find_equilibrium(make_network(8, 2, kind=kind), eigenvalue=True)
     assert found.largest_angle < np.pi / 2
-    assert 0 < found.eigenvalue_error < 1e-12 * found.smallest_eigenvalue
+    assert 0 < found.eigenvalue_error < 1e-11 * found.smallest_eigenvalue
 
 
 @pytest.mark.parametrize("unit", [1e-3, 1.0, 1e6])

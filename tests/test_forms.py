@@ -8,7 +8,7 @@ from scipy import sparse
 
 import phasegrad as pg
 from phasegrad.dynamics import build_system
-from phasegrad.solvers import _forms
+from phasegrad.solvers import _forms, _stability
 from phasegrad.solvers._eigenvalues import smallest_eigenvalue
 from phasegrad.solvers._forms import Evidence, Factors, Form
 from phasegrad.solvers._preconditioning import GaussSeidel
@@ -30,6 +30,13 @@ class Quadratic(pg.Cost):
 
     def hessian(self, phases, target):
         return np.broadcast_to(self.matrix, (*np.shape(phases), len(self.matrix)))
+
+
+def leave_no_way(monkeypatch):
+    """Let every network be too large for a factorisation, for a compliance and for eigenvalues."""
+    for name in ("FACTORED", "FACTORED_MESH", "QUICKLY", "DENSELY", "COMPLIANCE_MOST"):
+        monkeypatch.setattr(_forms, name, 0)
+    monkeypatch.setattr(_stability, "DENSE_EXPLANATION", 0)
 
 
 def precondition(matrix):
@@ -194,7 +201,7 @@ def test_few_negative_weights_need_no_factorisation(monkeypatch):
     evidence = random_form(0, tip=1.1).examine(precondition, mesh=False)
     assert not evidence.proved
     assert random_form(0, tip=1.1).quotient(evidence.witness) < 0
-    monkeypatch.setattr(_forms, "COMPLIANCE_WORK", 1)
+    monkeypatch.setattr(_forms, "COMPLIANCE_WORK", (1, 1))
     assert random_form(0, tip=0.9).examine(precondition, mesh=False) == Evidence(False)
 
 
@@ -214,7 +221,7 @@ def test_a_positive_vector_bounds_the_spectrum_of_an_m_matrix_from_below(seed):
     vector = np.abs(np.linalg.eigh(form.positive.toarray())[1][:, 0])
     assert Form.below(form.positive, vector) == pytest.approx(exact, rel=1e-9)
     assert Form.below(form.positive, np.ones(form.size)) is None
-    floor = form._floor(precondition(form.positive))
+    floor = form._floor(_forms._Iterations(form.positive, precondition(form.positive), 1e7))
     assert 0.05 * exact < floor <= exact
     assert Form.below(form.positive, -vector) is None
 
@@ -277,8 +284,7 @@ def test_what_is_neither_proved_nor_refuted_has_a_status_of_its_own(monkeypatch)
     coupling[7] = -0.3
     network = network.replace(coupling=coupling, signed=True)
     assert pg.find_equilibrium(network).stable
-    for name in ("FACTORED", "FACTORED_MESH", "QUICKLY", "DENSELY", "COMPLIANCE_MOST"):
-        monkeypatch.setattr(_forms, name, 0)
+    leave_no_way(monkeypatch)
     found = pg.find_equilibrium(network)
     assert found.status.item() is pg.Status.UNPROVED
     assert found.converged
@@ -291,8 +297,7 @@ def test_what_is_neither_proved_nor_refuted_has_a_status_of_its_own(monkeypatch)
 def test_a_nudge_that_only_stiffens_leaves_a_proof_as_it_is(monkeypatch):
     """Its curvature couples the outputs negatively, and is positive definite nevertheless."""
     network = pg.random_regular(1100, 4, seed=1, outputs=(500, 1000))
-    for name in ("FACTORED", "FACTORED_MESH", "QUICKLY", "DENSELY", "COMPLIANCE_MOST"):
-        monkeypatch.setattr(_forms, name, 0)
+    leave_no_way(monkeypatch)
     for coupled, status in ((1.0, pg.Status.STABLE), (2.5, pg.Status.UNPROVED)):
         nudge = pg.Nudge(Quadratic([[2.0, coupled], [coupled, 2.0]]), [0.0, 0.0], 0.1)
         assert pg.find_equilibrium(network, nudge=nudge).status.item() is status

@@ -4,8 +4,10 @@ import pytest
 from hypothesis import given
 from random_networks import networks
 from scipy import sparse
+from scipy.sparse import csgraph
 
 import phasegrad as pg
+from phasegrad.pictures import arrange
 
 
 def test_layered_draws_in_the_published_order():
@@ -190,3 +192,44 @@ def test_wrong_matrices_are_refused(matrix, message):
 def test_builders_refuse_what_they_cannot_build(build, message):
     with pytest.raises((ValueError, TypeError), match=message):
         build()
+
+
+def _states():
+    pg.find_equilibria(pg.ring(6), starts=1)
+
+
+def _columns():
+    network = pg.layered(2, 5, 2)
+    arrange(network.size, network.edges, network.inputs, network.outputs)
+
+
+def _springs():
+    arrange(5, np.array([[0, 1], [0, 2], [1, 2], [2, 3], [3, 4]]))
+
+
+def _tensors():
+    pytest.importorskip("torch")
+    from phasegrad.tensors import Structure
+
+    Structure.of(pg.signed_layers(2, 5, 2))
+
+
+@pytest.mark.parametrize("use", [_states, _columns, _springs, _tensors])
+def test_trees_and_paths_are_searched_with_indices_of_32_bits(use, monkeypatch):
+    """The oldest version of SciPy that is declared takes no others."""
+    seen = []
+
+    def watched(name):
+        real = getattr(csgraph, name)
+
+        def search(matrix, *args, **options):
+            seen.append((name, matrix.indices.dtype, matrix.indptr.dtype))
+            return real(matrix, *args, **options)
+
+        monkeypatch.setattr(csgraph, name, search)
+
+    for name in ("minimum_spanning_tree", "dijkstra", "shortest_path"):
+        watched(name)
+    use()
+    assert seen
+    assert all(indices == pointers == np.int32 for _, indices, pointers in seen), seen

@@ -131,7 +131,9 @@ def _cycle_matrix(graph: Graph, cycles: list[list[int]]) -> sparse.csr_array:
 def _chords(graph: Graph) -> IntArray:
     """Return the edges outside a spanning forest, one for every cycle of a basis."""
     weight = np.arange(1, graph.n_edges + 1, dtype=float)
-    table = sparse.csr_array((weight, (graph.first, graph.second)), shape=(graph.size, graph.size))
+    # Older versions of SciPy find trees and paths with indices of 32 bits only.
+    ends = (graph.first.astype(np.int32), graph.second.astype(np.int32))
+    table = sparse.csr_array((weight, ends), shape=(graph.size, graph.size))
     kept = csgraph.minimum_spanning_tree(table).data.astype(np.int64) - 1
     return np.setdiff1d(np.arange(graph.n_edges), kept)
 

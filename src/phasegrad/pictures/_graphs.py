@@ -107,7 +107,9 @@ def _typical_length(points: FloatArray, edges: IntArray) -> float:
 
 def _graph(size: int, edges: IntArray, lengths: FloatArray | None = None) -> Any:
     values = np.ones(len(edges)) if lengths is None else lengths
-    return sparse.csr_array((values, (edges[:, 0], edges[:, 1])), shape=(size, size))
+    # Older versions of SciPy find trees and paths with indices of 32 bits only.
+    first, second = edges.T.astype(np.int32)
+    return sparse.csr_array((values, (first, second)), shape=(size, size))
 
 
 def draw_edges(

@@ -7,6 +7,8 @@ else by what is known anyway.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, lobpcg
@@ -16,8 +18,9 @@ from phasegrad.solvers._forms import Evidence, Factors, Form, Precondition
 from phasegrad.solvers._krylov import conjugate_gradients, solve_accurately
 from phasegrad.solvers._process import unwarned
 
-_BLOCK, _ITERATIONS = 4, 40
+_BLOCK, _ITERATIONS, _ROUGHLY = 4, 40, 200
 _STEPS, _SLACKS = 12, (1e-3, 0.1)
+_INVERSE_STEPS, _RESTARTS = 3, 30
 _EPS = float(np.finfo(float).eps)
 
 
@@ -28,7 +31,7 @@ def smallest_eigenvalue(
     if form.size == 0:
         return np.inf, 0.0
     if form.factors_quickly(mesh=mesh):
-        vector, lower = _sliced(form, evidence, precondition)
+        vector, lower = _sliced(form, evidence)
     else:
         vector = _iterated(form, evidence, precondition)
         lower = _from_below(form, vector, precondition)
@@ -37,19 +40,60 @@ def smallest_eigenvalue(
     return value, max(value - lower, 0.0)
 
 
-def _sliced(form: Form, evidence: Evidence, precondition: Precondition) -> tuple[FloatArray, float]:
-    """Return the eigenvector, and a lower bound: no pivot of the matrix lowered by it is negative."""
+def lowest_quotient(
+    form: Form, vectors: Sequence[FloatArray | None], enough: float, precondition: Precondition, *, mesh: bool
+) -> float:
+    """Return a number that the smallest eigenvalue does not exceed, the lowest of some vectors.
+
+    Where none of them is at most ``enough``, another one is looked for: by inverse iteration where a factorisation is
+    quick, else by LOBPCG.
+    """
+    known = [vector for vector in vectors if vector is not None]
+    least = min((form.quotient(vector) for vector in known), default=np.inf)
+    if least <= enough:
+        return least
+    if form.factors_quickly(mesh=mesh):
+        vector = _inverse_iterated(form, -abs(enough), known)
+    else:
+        vector = _iterated(form, Evidence(False, known[0] if known else None), precondition)
+    return min(least, form.quotient(vector))
+
+
+def _inverse_iterated(form: Form, shift: float, known: Sequence[FloatArray]) -> FloatArray:
+    """Return a vector near the eigenvector whose eigenvalue is nearest to a shift."""
+    vector = known[0] if known else np.random.default_rng(0).standard_normal(form.size)
+    factors = Factors.of(form.lower, shift)
+    if factors is None:
+        return vector
+    for _ in range(_INVERSE_STEPS):
+        answer = factors.solve(vector / np.linalg.norm(vector))
+        if not np.all(np.isfinite(answer)) or not np.any(answer):
+            break
+        vector = answer
+    return vector
+
+
+def _sliced(form: Form, evidence: Evidence) -> tuple[FloatArray, float]:
+    """Return the eigenvector, and a lower bound: no pivot of the matrix lowered by it is negative.
+
+    Every factorisation that has a negative pivot also gives a vector whose quotient is below its shift.
+    """
     matrix = form.lower
-    vector = _start(form, evidence)[:, 0] if evidence.proved else _iterated(form, evidence, precondition)
-    step = 0.1 * abs(form.quotient(vector)) + 64 * _EPS * form.norm
-    shift = 0.0 if evidence.proved else form.quotient(vector) - step
+    vector = _start(form, evidence)[:, 0]
+    value = form.quotient(vector)
+    step = 0.1 * abs(value) + 64 * _EPS * form.norm
+    shift = 0.0 if evidence.proved else value - step
     for _ in range(_STEPS):
         factors = Factors.of(matrix, shift)
         if factors is not None and np.all(factors.pivots > 0):
             vector = _nearest(matrix, factors, shift, vector)
             break
-        step *= 4
-        shift -= step
+        if factors is not None:
+            descent = factors.descent()
+            if form.quotient(descent) < value:
+                vector, value = descent, form.quotient(descent)
+        step = max(4 * step, shift - value)
+        shift = max(shift - step, form.bottom - 64 * _EPS * form.norm)
     else:
         return vector, -np.inf
     lower, value = shift - factors.rounding, form.quotient(vector)
@@ -65,7 +109,7 @@ def _nearest(matrix: sparse.csr_array, factors: Factors, shift: float, start: Fl
     """Return the eigenvector of the smallest eigenvalue, above a shift below which there is none."""
     operator = LinearOperator(matrix.shape, matvec=factors.solve, dtype=np.float64)
     try:
-        _, vectors = eigsh(matrix, k=1, sigma=shift, which="LM", OPinv=operator, v0=start)
+        _, vectors = eigsh(matrix, k=1, sigma=shift, which="LM", OPinv=operator, v0=start, maxiter=_RESTARTS)
     except ArpackNoConvergence:
         return start
     return np.asarray(vectors[:, 0])
@@ -77,7 +121,8 @@ def _iterated(form: Form, evidence: Evidence, precondition: Precondition) -> Flo
     inverse = precondition(metric)
 
     def approximate_inverse(left: FloatArray) -> FloatArray:
-        return conjugate_gradients(metric, np.ascontiguousarray(left.ravel()), inverse, tolerance=1e-2).solution
+        right = np.ascontiguousarray(left.ravel())
+        return conjugate_gradients(metric, right, inverse, tolerance=1e-2, max_iterations=_ROUGHLY).solution
 
     operator = LinearOperator(matrix.shape, matvec=approximate_inverse, dtype=np.float64)
     # The interval says how far it came; a warning beside it would say less.

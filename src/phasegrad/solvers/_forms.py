@@ -11,11 +11,16 @@ can be shown without a factorisation:
 
 Otherwise L = P - B W B^T, with P the positive weights and one column of B per negative one, and
 
-- **the pivots of a factorisation** that is cheap (small, or a mesh) are counted. A - t = U^T D U + rounding, so that A
-  is positive definite if all pivots are positive and t exceeds the rounding, which the factors themselves bound;
+- **the pivots of a factorisation** that is cheap (small, a mesh, or a graph that vanishes when nodes of few neighbours
+  are eliminated) are counted. A - t = U^T D U + rounding, so that A is positive definite if all pivots are positive and
+  t exceeds the rounding, which the factors themselves bound;
 - **the compliance across the negative weights** decides: L is positive definite if and only if the small matrix
   1 - W^1/2 B^T P^-1 B W^1/2 is. P is an M-matrix: a v > 0 with P v > 0 bounds its smallest eigenvalue from below by the
   smallest (P v)_i / v_i, and so the error of every solve by its own residual.
+
+A proof costs a few factorisations at most. Where one is cheap nothing is iterated, since weights over many decades can
+make conjugate gradients take thousands of times as long; where none is, iterations stop once they have cost about as
+much as one would.
 """
 
 from __future__ import annotations
@@ -32,31 +37,40 @@ from scipy.sparse.linalg import splu, spsolve_triangular
 from phasegrad._validation import Array, FloatArray, IntArray
 from phasegrad.dynamics import System
 from phasegrad.graphs import Graph, lazy_property
-from phasegrad.solvers._krylov import conjugate_gradients, solve_accurately
+from phasegrad.solvers._krylov import MAX_ITERATIONS, conjugate_gradients
 from phasegrad.solvers._linear import is_positive_definite
 from phasegrad.solvers._preconditioning import Preconditioner
 
 #: Nodes up to which a graph of few neighbours is factored, whether it is a mesh or not, and a mesh.
 FACTORED, FACTORED_MESH = 20_000, 300_000
-#: Nodes up to which that is quicker than a few solves, and up to which a graph of many neighbours is factored densely.
+#: Nodes, of the graph or of its core, up to which that is quick, and up to which one of many neighbours is factored
+#: densely.
 QUICKLY, DENSELY = 6_000, 6_000
 #: Neighbours of a node, on average, up to which a graph has few.
 FEW_NEIGHBOURS = 8
-#: Negative weights times nodes and edges up to which their compliance is computed, and most of them in any case.
-COMPLIANCE_WORK, COMPLIANCE_MOST = 2 * 10**8, 2000
+#: Products that the compliance across negative weights may take: a share of the cube of the nodes, between two bounds.
+COMPLIANCE_SHARE, COMPLIANCE_WORK = 1 / 30, (10**7, 10**10)
+#: Most negative weights whose compliance is computed.
+COMPLIANCE_MOST = 2000
 _EPS = float(np.finfo(float).eps)
 _MARGIN, _TRIES = 1e-12, 3
-_ACCURATELY = 1e-10
+_ACCURATELY, _REFINEMENTS = 1e-10, 2
+# A node with this many times the square root of all nodes as neighbours is a hub.
+_HUB = 10
 
 
 Precondition = Callable[[sparse.csr_array], Preconditioner]
 
 
 class Evidence(NamedTuple):
-    """What was found out about a form: whether it is proved positive definite, else a vector that speaks against it."""
+    """What was found out about a form: whether it is proved positive definite, else a vector that speaks against it.
+
+    Where factors proved it, they come as its inverse.
+    """
 
     proved: bool
     witness: FloatArray | None = None
+    inverse: Inverse | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,8 +199,17 @@ class Form:
         return (total + rounding) / square + self.lift
 
     def factors_quickly(self, *, mesh: bool) -> bool:
-        """Return whether a factorisation is quicker than a few solves."""
-        return self._has_few_neighbours and self.size <= (FACTORED_MESH if mesh else QUICKLY)
+        """Return whether a factorisation is quick, which no number of iterations can be relied on to be."""
+        if not self._has_few_neighbours or self.size > max(QUICKLY, FACTORED_MESH):
+            return False
+        return self.size <= QUICKLY or mesh or self.core <= QUICKLY
+
+    @lazy_property
+    def core(self) -> int:
+        """Nodes that are left once those of few neighbours are eliminated; see `phasegrad.kernels._fill`."""
+        from phasegrad.kernels import fill
+
+        return int(fill.core(self.lower.indptr, self.lower.indices, fill.FEW, fill.TRACKED))
 
     @property
     def _has_few_neighbours(self) -> bool:
@@ -202,9 +225,10 @@ class Form:
             return Evidence(True)
         if self.factors_quickly(mesh=mesh):
             return self._by_factors()
-        work = count * (self.size + self.first.size)
-        if count <= COMPLIANCE_MOST and work <= COMPLIANCE_WORK:
-            return self._by_compliance(precondition(self.positive))
+        if count <= COMPLIANCE_MOST:
+            evidence = self._by_compliance(precondition(self.positive))
+            if evidence is not None:
+                return evidence
         if self._has_few_neighbours and self.size <= FACTORED:
             return self._by_factors()
         if self.size <= DENSELY:
@@ -237,24 +261,30 @@ class Form:
         if np.any(diagonal <= 0):
             return Evidence(False, (np.arange(self.size) == np.argmin(diagonal)).astype(np.float64))
         scale = 1 / np.sqrt(diagonal)
-        scaled = sparse.csr_array(self.lower * scale[:, None] * scale[None, :])
-        margin = _MARGIN
+        lower = self.lower
+        row = np.repeat(np.arange(self.size), np.diff(lower.indptr))
+        values = lower.data * scale[row] * scale[lower.indices]
+        scaled = sparse.csr_array((values, lower.indices, lower.indptr), shape=lower.shape)
+        # The row of a hub is a long sum, whose rounding a second try would find out.
+        long = np.diff(scaled.indptr) * np.bincount(row, np.abs(values), self.size)
+        margin = max(_MARGIN, 8 * _EPS * float(np.max(long, initial=0.0)))
         for _ in range(_TRIES):
             factors = Factors.of(scaled, margin)
             if factors is None:
                 return Evidence(False)
             if not np.all(factors.pivots > 0):
                 return Evidence(False, scale * factors.descent())
-            if factors.rounding <= margin:
-                return Evidence(True)
+            if factors.rounding < margin:
+                return Evidence(True, None, Inverse(self.lower, factors, scale, margin - factors.rounding))
             margin = 2 * factors.rounding
         return Evidence(False)
 
-    def _by_compliance(self, inverse: Preconditioner) -> Evidence:
-        """Decide by the compliance of the positive weights across the negative ones."""
-        floor = self._floor(inverse)
+    def _by_compliance(self, inverse: Preconditioner) -> Evidence | None:
+        """Decide by the compliance of the positive weights across the negative ones; None if that is too much work."""
+        solver = _Iterations(self.positive, inverse, float(np.clip(COMPLIANCE_SHARE * self.size**3, *COMPLIANCE_WORK)))
+        floor = self._floor(solver)
         if floor is None:
-            return Evidence(False)
+            return None
         pull = -np.concatenate([self.low[self.bent_edges], self.ground_low[self.bent_nodes]])
         bent = self._diagonal(np.minimum(self.low, 0.0), np.minimum(self.ground_low, 0.0))
         if floor > -2 * float(np.min(bent)):
@@ -265,7 +295,10 @@ class Form:
         compliance, left = np.empty((pull.size, pull.size)), np.empty(pull.size)
         for k in range(pull.size):
             right = columns[:, [k]].toarray().ravel()
-            answer = solve_accurately(self.positive, right, inverse, tolerance=_ACCURATELY).solution
+            # Every solve is taken to be as long as those before it.
+            if not solver.affords(pull.size - k):
+                return None
+            answer = solver.solve(right)
             compliance[:, k] = columns.T @ answer
             rest = right - self.positive @ answer
             left[k] = np.linalg.norm(rest) + np.linalg.norm(_rounding(self.positive, answer))
@@ -277,14 +310,11 @@ class Form:
         values, vectors = np.linalg.eigh(matrix)
         if values[0] > error + 16 * pull.size * _EPS * float(np.max(np.abs(values))):
             return Evidence(True)
-        right = columns @ (root * vectors[:, 0])
-        return Evidence(False, solve_accurately(self.positive, right, inverse, tolerance=_ACCURATELY).solution)
+        return Evidence(False, solver.solve(columns @ (root * vectors[:, 0])))
 
-    def _floor(self, inverse: Preconditioner) -> float | None:
+    def _floor(self, solver: _Iterations) -> float | None:
         """Return a number that no eigenvalue of P is below, None if none was found."""
-        ones = np.ones(self.size)
-        vector = conjugate_gradients(self.positive, ones, inverse, tolerance=0.1 / np.sqrt(self.size)).solution
-        return self.below(self.positive, vector)
+        return self.below(self.positive, solver.once(np.ones(self.size), 0.1 / np.sqrt(self.size)))
 
     @staticmethod
     def below(matrix: sparse.csr_array, vector: FloatArray) -> float | None:
@@ -336,6 +366,40 @@ def _rounding(matrix: sparse.csr_array | sparse.csc_array, vector: FloatArray) -
     return np.asarray(terms * _EPS * (abs(matrix) @ np.abs(vector)))
 
 
+class _Iterations:
+    """Solves with one matrix by conjugate gradients, which together may take so many products of two numbers."""
+
+    def __init__(self, matrix: sparse.csr_array, inverse: Preconditioner, work: float) -> None:
+        self.matrix, self.inverse = matrix, inverse
+        self.most, self.taken, self.solves = int(work / max(matrix.nnz, 1)), 0, 0
+
+    def affords(self, solves: int) -> bool:
+        """Return whether so many more can be afforded, if each is as long as those so far."""
+        return self.taken + solves * self.taken / max(self.solves, 1) <= self.most
+
+    def once(self, right: FloatArray, tolerance: float) -> FloatArray:
+        """Return x with |b - A x| <= tolerance |b|, or as near as can be afforded."""
+        most = max(self.most - self.taken, 1)
+        found = conjugate_gradients(
+            self.matrix, right, self.inverse, tolerance=tolerance, max_iterations=min(most, MAX_ITERATIONS)
+        )
+        self.taken, self.solves = self.taken + found.iterations, self.solves + 1
+        return found.solution
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """Return x with |b - A x| near 1e-10 |b|: what iterations believe is left drifts away from what is."""
+        solution, size = self.once(right, _ACCURATELY), float(np.linalg.norm(right))
+        for _ in range(_REFINEMENTS):
+            left = right - self.matrix @ solution
+            if not np.linalg.norm(left) > 3 * _ACCURATELY * size or self.taken >= self.most:
+                break
+            better = solution + self.once(left, 1e-4)
+            if not np.linalg.norm(right - self.matrix @ better) < np.linalg.norm(left):
+                break
+            solution = better
+        return solution
+
+
 @dataclass(frozen=True, eq=False)
 class Factors:
     """A - shift = L D L^T but for rounding, in an order that keeps L sparse: by SuperLU with pivots on the diagonal."""
@@ -346,9 +410,14 @@ class Factors:
     @classmethod
     def of(cls, matrix: sparse.csr_array, shift: float) -> Factors | None:
         """Factor a symmetric matrix minus a multiple of one; None where a pivot vanishes."""
-        shifted = sparse.csc_array(matrix - shift * sparse.eye_array(matrix.shape[0], format="csr"))
+        rows = matrix - shift * sparse.eye_array(matrix.shape[0], format="csr")
+        # The rows of a symmetric matrix are its columns.
+        shifted = sparse.csc_array((rows.data, rows.indices, rows.indptr), shape=rows.shape)
+        # Minimum degree takes time by the square of the neighbours of a hub.
+        hub = np.max(np.diff(matrix.indptr), initial=0) > _HUB * np.sqrt(matrix.shape[0])
+        order = "COLAMD" if hub else "MMD_AT_PLUS_A"
         try:
-            found = splu(shifted, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+            found = splu(shifted, permc_spec=order, diag_pivot_thresh=0.0, options={"SymmetricMode": True})
         except RuntimeError:
             return None
         return cls(found, shifted) if np.array_equal(found.perm_r, found.perm_c) else None
@@ -362,13 +431,17 @@ class Factors:
     def rounding(self) -> float:
         """A bound on the norm of what A - shift and L D L^T differ by.
 
-        Every entry of L U is a sum of at most as many products as a row of L has entries; and U differs from D L^T by
+        Every entry of L U is a sum of at most as many products as its row of L has entries; and U differs from D L^T by
         what can be seen.
         """
-        lower, upper = abs(self.found.L.tocsr()), abs(self.found.U.tocsr())
+        lower, upper = self.found.L, self.found.U
         ones = np.ones(self.matrix.shape[0])
-        terms = int(np.max(np.diff(lower.indptr), initial=0)) + 2
-        apart = abs(self.found.U - sparse.diags_array(self.pivots) @ self.found.L.T)
+        terms = np.bincount(lower.indices, minlength=ones.size) + 2
+        # Turned over and back again, both have their entries in order.
+        transposed = lower.T.tocsc()
+        transposed.data *= self.pivots[transposed.indices]
+        apart = abs(upper.tocsr().tocsc() - transposed)
+        lower, upper = abs(lower), abs(upper)
         total = 2 * terms * _EPS * (lower @ (upper @ ones)) + lower @ (apart @ ones)
         return float(np.max(total + _rounding(self.matrix, ones), initial=0.0))
 
@@ -382,3 +455,29 @@ class Factors:
     def solve(self, right: FloatArray) -> FloatArray:
         """Return (A - shift)^-1 b."""
         return np.asarray(self.found.solve(np.ascontiguousarray(right)))
+
+
+@dataclass(frozen=True, eq=False)
+class Inverse:
+    """The inverse of a matrix A that is proved positive definite, by factors of S A S minus a little.
+
+    No eigenvalue of S A S, with the diagonal S = ``scale``, is below ``floor``.
+    """
+
+    matrix: sparse.csr_array
+    factors: Factors
+    scale: FloatArray
+    floor: float
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """Return A^-1 b, refined."""
+        answer = np.zeros_like(right)
+        for _ in range(1 + _REFINEMENTS):
+            left = right - self.matrix @ answer
+            answer += self.scale * self.factors.solve(self.scale * left)
+        return answer
+
+    def energy_norm(self, right: FloatArray, answer: FloatArray) -> float:
+        """Bound the norm |r|_{A^-1} of the residual r = b - A x of an answer x, its rounding included."""
+        left = np.abs(right - self.matrix @ answer) + _EPS * np.abs(right) + _rounding(self.matrix, answer)
+        return float(np.linalg.norm(self.scale * left) / np.sqrt(self.floor))

@@ -84,6 +84,23 @@ def smallest_eigenvalues(matrices: Array) -> FloatArray:
     return np.asarray(np.linalg.eigvalsh(matrices)[:, 0])
 
 
+def condition_bound(values: Array, vectors: Array) -> float:
+    """Return a number that the condition of the eigenvectors of a real matrix does not exceed.
+
+    It is the product of the Frobenius norms of the vectors and of their inverse. Conjugate pairs of them are sums and
+    differences of two real vectors, so that a real matrix is inverted: a tenth of the work of all singular values.
+    Infinite where there is no inverse.
+    """
+    real = np.where(values.imag >= 0, vectors.real, vectors.imag)
+    try:
+        rows = np.sum(np.linalg.inv(real) ** 2, axis=1)
+    except np.linalg.LinAlgError:
+        return np.inf
+    square = float(np.sum(np.where(values.imag == 0, rows, rows / 2)))
+    bound = float(np.linalg.norm(vectors)) * np.sqrt(square)
+    return bound if np.isfinite(bound) else np.inf
+
+
 def chunks(batch: int, entries: int) -> list[slice]:
     """Split a batch so that arrays of so many entries per sample take at most 32 MiB at a time."""
     length = max(1, 2**22 // max(1, entries))

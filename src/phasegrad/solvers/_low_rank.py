@@ -9,19 +9,21 @@ from A first tells on which side of it the smallest eigenvalue lies.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, eigsh
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from phasegrad._validation import Array, FloatArray
 from phasegrad.dynamics import System
-from phasegrad.solvers._forms import Evidence, Form, Precondition
+from phasegrad.solvers._forms import Evidence, Form, Inverse, Precondition
 from phasegrad.solvers._krylov import outer_of, product, solve_accurately
 
 _EPS = float(np.finfo(float).eps)
 _SLACKS = (1e-9, 1e-6, 1e-3)
+_INVERSE_STEPS, _RESTARTS = 3, 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,19 +60,36 @@ class Lowered:
         evidence = form.examine(self.precondition, mesh=self.mesh)
         if not evidence.proved or not self.attracts:
             return evidence
-        inverse, columns = self.precondition(form.lower), self.right.T
-        answers = np.array([solve_accurately(form.lower, np.ascontiguousarray(u), inverse).solution for u in columns])
-        left = columns - np.array([form.lower @ answer for answer in answers])
+        columns = np.ascontiguousarray(self.right.T)
         # With a scale s per column U = s B: 1 - U^T A^-1 U is symmetric where B^T A^-1 B is.
         scale = np.sqrt(np.sum(self.left * self.right, axis=0) / np.maximum(np.sum(self.right**2, axis=0), 1e-300))
+        answers, error = self._solved(form, evidence, columns, scale)
         compliance = scale[:, None] * (columns @ answers.T) * scale[None, :]
         matrix = np.eye(scale.size) - (compliance + compliance.T) / 2
         values, vectors = np.linalg.eigh(matrix)
+        error += 64 * _EPS * float(np.max(np.abs(compliance), initial=1.0))
+        if values[0] > error:
+            return Evidence(True, None, evidence.inverse)
+        return Evidence(False, answers.T @ (scale * vectors[:, 0]))
+
+    def _solved(
+        self, form: Form, evidence: Evidence, columns: FloatArray, scale: FloatArray
+    ) -> tuple[FloatArray, float]:
+        """Return A^-1 B, a row per column of B, and the error of the capacitance matrix that follows from theirs."""
+        inverse = evidence.inverse
+        if inverse is not None:
+            answers = np.array([inverse.solve(column) for column in columns])
+            # |error of y^T A^-1 r| <= |y|_{A^-1} |r|_{A^-1}; a dot product is rounded by at most n units.
+            reach = scale * [inverse.energy_norm(*each) for each in zip(columns, answers, strict=True)]
+            own = reach + np.sqrt(reach**2 + np.maximum(scale**2 * np.sum(columns * answers, axis=1), 0.0))
+            products = np.abs(scale[:, None] * columns) @ np.abs(scale[:, None] * answers).T
+            rounding = form.size * _EPS * float(np.linalg.norm(products))
+            return answers, float(np.linalg.norm(np.outer(own, reach))) + rounding
+        preconditioner = self.precondition(form.lower)
+        answers = np.array([solve_accurately(form.lower, column, preconditioner).solution for column in columns])
+        left = columns - np.array([form.lower @ answer for answer in answers])
         # |error of y^T A^-1 r| <= |A^-1 y| |r|; sums of n positive products are rounded by at most log2 n units.
-        reach = np.linalg.norm(scale[:, None] * answers) * np.linalg.norm(scale[:, None] * left)
-        error = 4 * float(reach) + 64 * _EPS * float(np.max(np.abs(compliance), initial=1.0))
-        witness = answers.T @ (scale * vectors[:, 0])
-        return Evidence(bool(values[0] > error), None if values[0] > error else witness)
+        return answers, 4 * float(np.linalg.norm(scale[:, None] * answers) * np.linalg.norm(scale[:, None] * left))
 
     def quotient(self, vector: FloatArray) -> float:
         """Return a number that x^T L x / x^T x surely does not exceed."""
@@ -78,6 +97,23 @@ class Lowered:
         taken = float((vector @ self.left) @ (vector @ self.right)) / square
         size = float(np.linalg.norm(self.left) * np.linalg.norm(self.right))
         return self.form.quotient(vector) - taken + 64 * _EPS * size
+
+    def lowest_quotient(self, vectors: Sequence[FloatArray | None], enough: float, proof: Evidence) -> float:
+        """Return a number that the smallest eigenvalue does not exceed: of some vectors, or of better ones.
+
+        ``proof`` is what is known of the form lifted by ``abs(enough)``.
+        """
+        known = [vector for vector in vectors if vector is not None]
+        least = min((self.quotient(vector) for vector in known), default=np.inf)
+        if least <= enough:
+            return least
+        vector = known[0] if known else np.random.default_rng(0).standard_normal(self.form.size)
+        if proof.proved and proof.inverse is not None:
+            solver = self._solver(proof.inverse)
+            for _ in range(_INVERSE_STEPS):
+                vector = solver.matvec(vector / np.linalg.norm(vector))
+            return min(least, self.quotient(vector))
+        return min(least, self.smallest_eigenvalue(Evidence(False, vector))[0])
 
     def smallest_eigenvalue(self, evidence: Evidence) -> tuple[float, float]:
         """Return a number that the smallest eigenvalue does not exceed, and by how much it is smaller at most."""
@@ -89,18 +125,35 @@ class Lowered:
 
         operator = LinearOperator(matrix.shape, matvec=image, dtype=np.float64)
         if evidence.proved:
-            inverse = self.precondition(matrix)
-
-            def solved(vector: Any) -> FloatArray:
-                return solve_accurately(matrix, np.ascontiguousarray(np.ravel(vector)), inverse, outer=outer).solution
-
-            solve = LinearOperator(matrix.shape, matvec=solved, dtype=np.float64)
-            _, vectors = eigsh(operator, k=1, sigma=0.0, OPinv=solve, v0=start)
+            options: dict[str, Any] = {"sigma": 0.0, "OPinv": self._solver(evidence.inverse)}
         else:
-            _, vectors = eigsh(operator, k=1, which="SA", v0=start)
+            options = {"which": "SA"}
+        try:
+            _, vectors = eigsh(operator, k=1, v0=start, maxiter=_RESTARTS, **options)
+        except ArpackNoConvergence:
+            vectors = start[:, None]
         value = min(self.quotient(vectors[:, 0]), self.quotient(start))
         for slack in _SLACKS:
             lower = value - slack * abs(value)
             if self.lifted(-lower).examine().proved:
                 return value, value - lower
         return value, value if evidence.proved else np.inf
+
+    def _solver(self, inverse: Inverse | None) -> LinearOperator:
+        """Return L^-1: by the factors that proved A positive definite, else by conjugate gradients."""
+        matrix = self.form.lower
+        if inverse is not None:
+            across = np.array([inverse.solve(np.ascontiguousarray(column)) for column in self.left.T]).T
+            small = np.eye(across.shape[1]) - self.right.T @ across
+
+            def solve(right: Any) -> FloatArray:
+                answer = inverse.solve(np.ravel(right))
+                return np.asarray(answer + across @ np.linalg.solve(small, self.right.T @ answer))
+        else:
+            preconditioner = self.precondition(matrix)
+
+            def solve(right: Any) -> FloatArray:
+                right = np.ascontiguousarray(np.ravel(right))
+                return solve_accurately(matrix, right, preconditioner, outer=(self.left, self.right)).solution
+
+        return LinearOperator(matrix.shape, matvec=solve, dtype=np.float64)

@@ -25,9 +25,9 @@ import numpy as np
 from phasegrad._validation import Array, BoolArray, FloatArray, IntArray
 from phasegrad.dynamics import System, wrapped
 from phasegrad.solvers._choice import is_sparse
-from phasegrad.solvers._eigenvalues import smallest_eigenvalue
+from phasegrad.solvers._eigenvalues import lowest_quotient, smallest_eigenvalue
 from phasegrad.solvers._forms import Form, rounding_units
-from phasegrad.solvers._linear import chunks, is_positive_definite, smallest_eigenvalues
+from phasegrad.solvers._linear import chunks, condition_bound, is_positive_definite, smallest_eigenvalues
 from phasegrad.solvers._local import LocalTerms
 from phasegrad.solvers._low_rank import Lowered
 from phasegrad.solvers._preconditioning import kind_of, preconditioner
@@ -35,6 +35,8 @@ from phasegrad.solvers._products import Products
 
 #: Oscillators up to which a sparse network too is certified by a dense factorisation.
 DENSE_CERTIFICATE = 1000
+#: Oscillators up to which all eigenvalues tell what a sparse network is that was neither proved stable nor refuted.
+DENSE_EXPLANATION = 2000
 #: Share of the largest that an eigenvalue can be within which the smallest one counts as zero.
 MARGINAL = 1e-10
 _MANY_ENTRIES = 2**22
@@ -233,7 +235,8 @@ def _judge_one_way(system: System, phases: Array, eigenvalue: bool) -> tuple[Any
     """Judge coupling that is not reciprocal: by the angle condition, else by eigenvalues and how uncertain they are.
 
     By Bauer and Fike an eigenvalue is off by at most the norm of the error of the matrix times the condition of the
-    eigenvectors.
+    eigenvectors. Eigenvectors cost ten times the eigenvalues of a symmetric matrix, a Cholesky factorisation a fifth of
+    them: where G L + L^T G is positive definite in a metric G, every eigenvalue has a positive real part (Lyapunov).
     """
     verdict = np.zeros(system.batch, dtype=np.int64)
     smallest, error = np.full((2, system.batch), np.nan)
@@ -245,12 +248,16 @@ def _judge_one_way(system: System, phases: Array, eigenvalue: bool) -> tuple[Any
         if matrix.size == 0:
             verdict[row], smallest[row], error[row] = Verdict.STABLE, np.inf, 0.0
             continue
-        values, vectors = np.linalg.eig(matrix)
         norm = float(np.linalg.norm(matrix))
         # Where every weight nearly vanishes, they are rounded as large as they can be, and not as they are.
         rounding = max(4 * matrix.shape[0] * _EPS * norm, float(system.eigenvalue_rounding[row]))
+        if not proven[row] and _attracts_in_a_metric(system, matrix, rounding):
+            proven[row], verdict[row] = True, Verdict.STABLE
+        if proven[row] and not eigenvalue:
+            continue
+        values, vectors = np.linalg.eig(matrix)
         smallest[row] = np.min(values.real)
-        error[row] = min(rounding * np.linalg.cond(vectors), max(2 * norm, rounding))
+        error[row] = min(rounding * condition_bound(values, vectors), max(2 * norm, rounding))
         if proven[row]:
             # The eigenvalues of a matrix that is far from normal say less than the condition does.
             error[row] = max(error[row], -smallest[row])
@@ -263,34 +270,50 @@ def _judge_one_way(system: System, phases: Array, eigenvalue: bool) -> tuple[Any
     return verdict, smallest, error
 
 
+def _attracts_in_a_metric(system: System, matrix: Array, rounding: float) -> bool:
+    """Return whether G L + L^T G is proved positive definite, the Laplacian being off by as much as ``rounding``.
+
+    The metric G is that of phases counted from their mean where the network turns, in which reciprocal coupling is
+    symmetric, else the identity.
+    """
+    measured = matrix - np.sum(matrix, axis=0) / system.graph.size if system.drifts else matrix
+    return bool(is_positive_definite(((measured + measured.T) / 2)[None], 2 * rounding)[0])
+
+
 def _judge_sparse(system: System, phases: Array, eigenvalue: bool, explain: bool) -> tuple[int, float, float]:
     proven = bool(meets_angle_condition(system, phases)[0]) and _bends_upward(system, phases)
     if proven and not eigenvalue:
         return Verdict.STABLE, np.nan, np.nan
     form = Form.of(system, phases)
-    mesh = kind_of(system, form.positive) == "multigrid"
+    mesh = kind_of(system, form.lower) == "multigrid"
 
     def precondition(matrix: Any) -> Any:
         return preconditioner(system, matrix)
 
     if system.low_rank:
-        return _judge_lowered(system, Lowered.of(system, phases, form, precondition, mesh=mesh), eigenvalue, explain)
+        lowered = Lowered.of(system, phases, form, precondition, mesh=mesh)
+        return _judge_lowered(system, phases, lowered, eigenvalue, explain)
     evidence = form.examine(precondition, mesh=mesh)
     verdict = Verdict.STABLE if proven or evidence.proved else Verdict.UNPROVED
     smallest = error = np.nan
     open_, nearly = explain and verdict is not Verdict.STABLE, float(_nearly_zero(system)[0])
     if open_ and evidence.witness is not None and form.quotient(evidence.witness) < -nearly:
         verdict, open_ = Verdict.UNSTABLE, False
-    if eigenvalue or open_:
+    if open_ and form.size <= DENSE_EXPLANATION:
+        return _judged_densely(system, phases, eigenvalue)
+    if eigenvalue:
         smallest, error = smallest_eigenvalue(form, evidence, precondition, mesh=mesh)
     if open_:
-        lifted = form.lifted(nearly)
-        bounded = smallest - error >= -nearly or lifted.examine(precondition, mesh=mesh).proved
-        verdict = _told_apart(smallest, nearly, bounded)
+        lifted = form.lifted(nearly).examine(precondition, mesh=mesh)
+        vectors, enough = (evidence.witness, lifted.witness), nearly if lifted.proved else -nearly
+        least = lowest_quotient(form, vectors, enough, precondition, mesh=mesh)
+        verdict = _told_apart(np.fmin(least, smallest), nearly, lifted.proved or smallest - error >= -nearly)
     return verdict, smallest, error
 
 
-def _judge_lowered(system: System, form: Lowered, eigenvalue: bool, explain: bool) -> tuple[int, float, float]:
+def _judge_lowered(
+    system: System, phases: Array, form: Lowered, eigenvalue: bool, explain: bool
+) -> tuple[int, float, float]:
     """Judge one large network with a mean field."""
     evidence, nearly = form.examine(), float(_nearly_zero(system)[0])
     verdict = Verdict.STABLE if evidence.proved else Verdict.UNPROVED
@@ -298,11 +321,22 @@ def _judge_lowered(system: System, form: Lowered, eigenvalue: bool, explain: boo
     open_ = explain and not evidence.proved
     if open_ and evidence.witness is not None and form.quotient(evidence.witness) < -nearly:
         verdict, open_ = Verdict.UNSTABLE, False
-    if eigenvalue or open_:
+    if open_ and form.form.size <= DENSE_EXPLANATION:
+        return _judged_densely(system, phases, eigenvalue)
+    if eigenvalue:
         smallest, error = form.smallest_eigenvalue(evidence)
     if open_:
-        verdict = _told_apart(smallest, nearly, smallest - error >= -nearly or form.lifted(nearly).examine().proved)
+        lifted = form.lifted(nearly).examine()
+        enough = nearly if lifted.proved else -nearly
+        least = form.lowest_quotient((evidence.witness, lifted.witness), enough, lifted)
+        verdict = _told_apart(np.fmin(least, smallest), nearly, lifted.proved or smallest - error >= -nearly)
     return verdict, smallest, error
+
+
+def _judged_densely(system: System, phases: Array, eigenvalue: bool) -> tuple[int, float, float]:
+    """Judge one sparse network of which the quick ways left open what it is, by all its eigenvalues."""
+    verdict, smallest, error = _judge_dense(system, phases, eigenvalue, True)
+    return int(verdict[0]), float(np.max(smallest)), float(error[0]) if eigenvalue else np.nan
 
 
 def _bends_upward(system: System, phases: Array) -> bool:

@@ -228,7 +228,9 @@ def _levels(graph: Graph) -> Sequence[IntArray]:
     """Return places among the free nodes of groups without edges inside, from the inputs to the outputs."""
     size = graph.free.size
     ends = graph.position[graph.edges[graph.inner_edges]]
-    links = sparse.csr_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(size, size))
+    # Older versions of SciPy find trees and paths with indices of 32 bits only.
+    first, second = ends.T.astype(np.int32)
+    links = sparse.csr_array((np.ones(len(ends)), (first, second)), shape=(size, size))
     starts = graph.position[list(graph.outputs)]
     if not starts.size or not size:
         return graph.colours
