@@ -22,7 +22,6 @@ from phasegrad._validation import FloatArray, IntArray, joint_shape
 from phasegrad.dynamics import Nudge, Shape, System, build_system
 from phasegrad.graphs import lazy_property
 from phasegrad.networks import Network
-from phasegrad.terms import MeanField
 
 Inputs = ArrayLike | Callable[[float], ArrayLike] | None
 Nudges = Nudge | Callable[[float], Nudge | None] | None
@@ -218,12 +217,6 @@ class Motion:
         placed[:, self.held] = acting.system.held_phases
         return placed
 
-    def velocities(self, time: float, state: FloatArray) -> FloatArray:
-        """Return the velocity of every oscillator, (B, N), without noise; of one that is held, zero."""
-        if self.inertia is not None:
-            return state[:, self.size :]
-        return self.rates(time, state)[:, : self.size]
-
     def fastest(self, times: FloatArray) -> FloatArray:
         """Return the fastest rate of change that there can be at these times, of every sample, (B,).
 
@@ -245,7 +238,7 @@ class Motion:
     @property
     def compiles(self) -> bool:
         """Whether compiled code knows the forces: sines alone, and nothing that changes in time."""
-        known = all(term.phasor or isinstance(term, MeanField) for term in self.first.system.terms)
+        known = all(term.has_local_field for term in self.first.system.terms)
         return known and not self.drive.changes and self.first.system.pull is None
 
 

@@ -151,7 +151,7 @@ def _followed(
         if k:
             state = steps.between(state, float(moments[k - 1]), moment)
         phases[k] = motion.placed(motion.at(moment), state[:, : motion.size])
-        velocities[k] = motion.velocities(moment, state)
+        velocities[k] = steps.rates(moment, state)[:, : motion.size]
         if progress is not None:
             progress(moment)
     return phases, velocities
