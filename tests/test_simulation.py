@@ -110,7 +110,7 @@ class TestSteps:
         def kind(given):
             motion = Motion.of(Drive((given,)), 0.0, (), np.ones(given.size), None)
             ((_, steps),) = fixed_steps(motion, np.array([0.1]), "rk4", None, 0).groups
-            return type(steps), type(adaptive_steps(motion, 1e-9, np.array([0.0, 1.0])))
+            return type(steps), type(adaptive_steps(motion, 1e-9, np.array([0.0, 1.0]), np.ones(1)))
 
         assert kind(network) == (CompiledSteps, CompiledAdaptive)
         assert kind(pg.mean_field(5)) == (CompiledSteps, CompiledAdaptive)

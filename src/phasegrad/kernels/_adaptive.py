@@ -26,10 +26,11 @@ def _combine(stages, weights, begin, out):
     """Set ``out`` to the sum of stages from ``begin`` on with these weights."""
     out[:] = 0.0
     for j in range(weights.size):
-        if weights[j] != 0.0:
+        weight = weights[j]
+        if weight != 0.0:
             stage = stages[j, begin : begin + out.size]
             for i in range(out.size):
-                out[i] += weights[j] * stage[i]
+                out[i] += weight * stage[i]
 
 
 @compiled

@@ -27,10 +27,13 @@ def compiles(motion: Motion) -> bool:
     return COMPILES and motion.compiles
 
 
-def adaptive_steps(motion: Motion, tolerance: float, moments: FloatArray) -> Steps:
-    """Return steps whose length follows from their error, for a run through these times."""
+def adaptive_steps(motion: Motion, tolerance: float, moments: FloatArray, fastest: FloatArray) -> Steps:
+    """Return steps whose length follows from their error, for a run through these times.
+
+    ``fastest`` (B,) is how fast any oscillator of a sample can change.
+    """
     if compiles(motion):
-        return CompiledAdaptive(motion, tolerance, moments)
+        return CompiledAdaptive(motion, tolerance, moments, _FIRST / np.maximum(fastest, 1e-300))
     return Adaptive(motion, tolerance, float(moments[-1]))
 
 
@@ -118,8 +121,8 @@ class Compiled:
         motion = self.motion
         moving = np.ones(motion.size)
         moving[motion.held] = 0.0
-        heavy = motion.inertia is not None
-        return moving, moving / (motion.inertia if heavy else motion.damping), motion.damping, heavy
+        resists = motion.damping if motion.inertia is None else motion.inertia
+        return moving, moving / resists, motion.damping, motion.inertia is not None
 
     @lazy_property
     def _forces(self) -> tuple[FloatArray, ...]:
@@ -138,8 +141,8 @@ class Compiled:
                 own = own + np.stack(np.broadcast_arrays(*field), axis=-1)
             if strength is not None:
                 mean = mean + strength
-        fields = [field for term in system.terms if (field := term.local_field(values)) is not None]
-        return drive, own.reshape(len(own), -1), mean[:, 0], *self._couplings(fields)
+        couplings = [coupling for term in system.terms if (coupling := term.local_field(values)) is not None]
+        return drive, own.reshape(len(own), -1), mean[:, 0], *self._couplings(couplings)
 
     def _couplings(self, fields: Sequence[LocalField]) -> tuple[FloatArray, FloatArray]:
         """Return weights and maps of neighbours."""
@@ -198,7 +201,8 @@ class CompiledSteps(FixedSteps):
         return after
 
     def rates(self, time: float, state: FloatArray) -> FloatArray:
-        """Return the rates of change of states."""
+        """Return the rates of change of states, the same at all times."""
+        del time
         return self._compiled.rates(state)
 
     @lazy_property
@@ -222,14 +226,13 @@ def _coefficients() -> tuple[FloatArray, FloatArray, FloatArray]:
 class CompiledAdaptive:
     """The method of DOP853, every sample for itself, carried from one time to the next."""
 
-    def __init__(self, motion: Motion, tolerance: float, moments: FloatArray) -> None:
+    def __init__(self, motion: Motion, tolerance: float, moments: FloatArray, lengths: FloatArray) -> None:
         from phasegrad.kernels import adaptive as loops
 
         self.motion, self.tolerance, self.moments = motion, tolerance, moments
         self._compiled, self._tableau = Compiled(motion), _coefficients()
         self._clocks = np.zeros((motion.rows.size, 6))
-        self._clocks[:, loops.TIME] = moments[0]
-        self._clocks[:, loops.STEP] = _FIRST / np.maximum(motion.fastest(moments), 1e-300)
+        self._clocks[:, loops.STEP] = lengths
         width = motion.size * (1 if motion.inertia is None else 2)
         # Where each sample is, and the polynomial of its last step where it went past a time; memory until it is used.
         self._states: FloatArray | None = None
@@ -242,6 +245,7 @@ class CompiledAdaptive:
 
         if self._states is None:
             self._states = state.copy()
+            self._clocks[:, loops.TIME] = start
         after = np.empty_like(state)
         for row, one in enumerate(self._states):
             clock = self._clocks[row]
@@ -271,7 +275,8 @@ class CompiledAdaptive:
             raise self._broken(row, state, float(clock[loops.TIME]), said == loops.TOO_SHORT)
 
     def rates(self, time: float, state: FloatArray) -> FloatArray:
-        """Return the rates of change of states."""
+        """Return the rates of change of states, the same at all times."""
+        del time
         return self._compiled.rates(state)
 
     @property

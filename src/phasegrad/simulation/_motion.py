@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -217,23 +218,21 @@ class Motion:
         placed[:, self.held] = acting.system.held_phases
         return placed
 
-    def fastest(self, times: FloatArray) -> FloatArray:
-        """Return the fastest rate of change that there can be at these times, of every sample, (B,).
+    def paces(self, times: FloatArray) -> FloatArray:
+        """Return how fast every oscillator can change at these times, (b, N), b = 1 where all samples are alike.
 
         Of relaxation, of oscillation, of turning.
         """
         moments = times.tolist() if self.drive.changes else times[:1].tolist()
-        return np.max([self._fastest(self.at(moment).system) for moment in moments], axis=0)
+        return np.asarray(reduce(np.maximum, (self._paces(self.at(moment).system) for moment in moments)))
 
-    def _fastest(self, system: System) -> FloatArray:
-        stiff, drive = system.stiffest.max(axis=1), np.abs(system.drive).max(axis=1)
+    def _paces(self, system: System) -> FloatArray:
+        stiff, drive = system.stiffest, np.abs(system.drive)
         if self.inertia is None:
-            rate = (stiff + drive) / self.damping.min()
-        else:
-            # How fast an oscillator that nothing holds would turn, where damping limits it.
-            turns = drive / self.damping.min() if self.damping.min() > 0 else 0.0
-            rate = np.sqrt(stiff / self.inertia.min()) + np.max(self.damping / self.inertia) + turns
-        return np.broadcast_to(rate, self.rows.shape)
+            return np.asarray((stiff + drive) / self.damping)
+        # How fast an oscillator that nothing holds would turn, where damping limits it.
+        turns = np.divide(drive, self.damping, out=np.zeros_like(drive), where=self.damping > 0)
+        return np.asarray(np.sqrt(stiff / self.inertia) + self.damping / self.inertia + turns)
 
     @property
     def compiles(self) -> bool:

@@ -160,8 +160,8 @@ class Term(ABC):
     - has no energy: ``symmetric = False``; the two formulas of the energy are then never asked for;
     - is sin(theta_j - theta_i) or sin(psi_i - theta_i): ``phasor = True`` and `phasor_edges` or `phasor_field`, for the
       fastest solvers; False is always right;
-    - is linear in the phasors of neighbours, or of all: ``has_local_field = True`` and `local_field` or `mean_strength`,
-      for compiled steps in time;
+    - is linear in the phasors of others: ``has_local_field = True`` and `local_field` or `mean_strength`, for compiled
+      steps in time;
     - on an oscillator follows from its own phase and its own values alone: ``local = True``, and the same solvers ask
       for force, energy and stiffness of some of the oscillators; `harmonics`, where it has them, is for compiled code;
     - takes data, so that its values differ from sample to sample: ``drives = True`` and `in_frame`; for the gradient by
