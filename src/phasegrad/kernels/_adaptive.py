@@ -9,9 +9,9 @@ import numpy as np
 
 from phasegrad.kernels._elementary import compiled
 from phasegrad.kernels._entrance import entrance
-from phasegrad.kernels._motion import BLOCK, added, rates
+from phasegrad.kernels._motion import BLOCK, added, rates, sample
 
-# What `advance` says: that it is there, or past it, that there are steps left to take, that a step became too short,
+# What `advance` says: that all are there, or past it, that there are steps left to take, that a step became too short,
 # that a state is not finite.
 THERE, UNDER_WAY, TOO_SHORT, NOT_FINITE = 0, 1, 2, 3
 # Places of a clock: the time, the length that the next step may have, whether the last attempt was rejected, how many
@@ -85,8 +85,8 @@ def _bend(state, after, step, stages, tableau, bends, acting):
                 some[i] *= step
 
 
-@entrance
-def between(share, bends, state):
+@compiled
+def _between(share, bends, state):
     """Set the state after a share of the step that a polynomial belongs to."""
     state[:] = 0.0
     for back in range(7):
@@ -97,18 +97,19 @@ def between(share, bends, state):
         state[i] += bends[0, i]
 
 
-@entrance
-def advance(clock, state, bends, moments, most, tolerances, tableau, work, acting):
+@compiled
+def _advance(clock, state, bends, moments, left, tolerances, tableau, work, acting):
     """Lead a state in place to the first of three times or, where the second is within the step, past it.
 
-    The third is the last there is. In at most so many attempts to take a step; return what is to be said.
+    The third is the last there is. In at most ``left[0]`` attempts to take a step; return what is to be said.
     """
     end, following, last = moments
     matrix, errors, _ = tableau
     stages, there = work
-    for _ in range(most):
-        if clock[TIME] >= end:
-            return THERE
+    while clock[TIME] < end:
+        if left[0] == 0:
+            return UNDER_WAY
+        left[0] -= 1
         if clock[STEP] < 10 * np.spacing(abs(clock[TIME])):
             return TOO_SHORT
         whole = clock[TIME] + clock[STEP] >= following
@@ -141,4 +142,30 @@ def advance(clock, state, bends, moments, most, tolerances, tableau, work, actin
         clock[TAKEN] += 1.0
         state[:] = there
         stages[0] = stages[STEPPED - 1]
-    return THERE if clock[TIME] >= end else UNDER_WAY
+    return THERE
+
+
+@entrance
+def advance(clocks, states, bends, after, begin, moments, most, tolerances, tableau, work, waves, forces, rows, bodies):
+    """Lead samples from number ``begin`` on to the first of three times, and set their states at it.
+
+    Return the number of the sample at which it stopped, after at most so many attempts to take a step in all, and what
+    is to be said of that.
+    """
+    left = np.array([most])
+    for k in range(begin, len(states)):
+        clock = clocks[k]
+        if len(states) > 1:
+            clock[KNOWN] = 0.0  # the stages are those of another sample
+        acting, couplings = sample(k, forces, rows)
+        said = _advance(
+            clock, states[k], bends[k], moments, left, tolerances, tableau, work, (*waves, acting, couplings, bodies)
+        )
+        if said != THERE:
+            return k, said
+        passed = clock[TIME] - moments[0]
+        if passed > 0.0:
+            _between(1.0 - passed / clock[LAST], bends[k], after[k])
+        else:
+            after[k] = states[k]
+    return len(states), THERE

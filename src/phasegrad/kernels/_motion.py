@@ -52,8 +52,10 @@ def _sines(phases, cos, sin):
 @compiled
 def added(values, number):
     """Return the sum of the first of at most `BLOCK` numbers, folded in halves; the numbers are lost."""
-    values[number:] = 0.0
     half = BLOCK // 2
+    while half >= number:
+        half //= 2
+    values[number : 2 * half] = 0.0
     while half:
         for i in range(half):
             values[i] += values[half + i]
@@ -140,10 +142,21 @@ def rates(state, slopes, phasors, waves, forces, rows, bodies):
             forced[i] = mobility[i] * forced[i]
 
 
+@compiled
+def sample(k, forces, rows):
+    """Return forces and couplings of one sample, out of those of every sample or of the one that stands for all."""
+    drive, own, mean, weight, maps = forces
+    indptr, indices, every = rows
+    acting = drive[min(k, len(drive) - 1)], own[min(k, len(own) - 1)], mean[min(k, len(mean) - 1)]
+    return acting, (indptr, indices, weight[min(k, len(weight) - 1)], every, maps[min(k, len(maps) - 1)])
+
+
 @entrance
-def slopes_of(state, slopes, acting):
-    """Set the rates of change of a state."""
-    rates(state, slopes, *acting)
+def slopes_of(states, slopes, waves, forces, rows, bodies):
+    """Set the rates of change of several states, each with forces of its own or all with the same."""
+    for k in range(states.shape[0]):
+        acting, couplings = sample(k, forces, rows)
+        rates(states[k], slopes[k], *waves, acting, couplings, bodies)
 
 
 @compiled

@@ -90,24 +90,31 @@ class Compiled:
     def acting(self, row: int) -> tuple[Any, ...]:
         """Return all that acts on one sample, and memory for its phasors."""
         drive, own, mean, weight, maps = (each[min(row, len(each) - 1)] for each in self._forces)
-        # Where all couplings are alike one stands for all, at every place.
-        every = 0 if weight.size == 1 else -1
-        rows = *self._places[:2], weight, every, maps
-        return *self._memory, (drive, own, float(mean)), rows, self._bodies
+        indptr, indices, every = self._rows
+        return *self._memory, (drive, own, float(mean)), (indptr, indices, weight, every, maps), self._bodies
+
+    @property
+    def everything(self) -> tuple[Any, ...]:
+        """Memory for phasors, and all that acts on all samples."""
+        return self._memory, self._forces, self._rows, self._bodies
 
     def rates(self, state: FloatArray) -> FloatArray:
         """Return the rates of change of states (B, width)."""
         from phasegrad.kernels import motion as loops
 
         found = np.empty_like(state)
-        for row, one in enumerate(state):
-            loops.slopes_of(one, found[row], self.acting(row))
+        loops.slopes_of(state, found, *self.everything)
         return found
 
     def most(self, looks: int) -> int:
         """Return the most steps for one call, where each of them looks so many times at all oscillators and edges."""
         width = self.motion.size * (1 if self.motion.inertia is None else 2)
         return max(1, _LOOKED // (looks * (width + self._places[1].size)))
+
+    @property
+    def _rows(self) -> tuple[IntArray, Any, int]:
+        """Where rows begin, neighbours, and what to mask places with: all where one coupling stands for all."""
+        return *self._places[:2], 0 if self._forces[3].shape[1] == 1 else -1
 
     @lazy_property
     def _memory(self) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
@@ -247,32 +254,18 @@ class CompiledAdaptive:
             self._states = state.copy()
             self._clocks[:, loops.TIME] = start
         after = np.empty_like(state)
-        for row, one in enumerate(self._states):
-            clock = self._clocks[row]
-            if clock[loops.TIME] < end:
-                self._advance(row, clock, one, end)
-            passed = clock[loops.TIME] - end
-            if passed > 0.0:
-                loops.between(1.0 - passed / clock[loops.LAST], self._bends[row], after[row])
-            else:
-                after[row] = one
-        return after
-
-    def _advance(self, row: int, clock: FloatArray, state: FloatArray, end: float) -> None:
-        """Lead a sample in place to a time, or past it where the next is within the step."""
-        from phasegrad.kernels import adaptive as loops
-
         following = int(np.searchsorted(self.moments, end, side="right"))
-        last = float(self.moments[-1])
-        times = end, float(self.moments[following]) if following < self.moments.size else np.inf, last
-        how = self._compiled.most(loops.STAGES), (self.tolerance, ROUNDING), self._tableau, self._work
-        if self.motion.rows.size > 1:
-            clock[loops.KNOWN] = 0.0  # the stages are those of another sample
-        said = loops.UNDER_WAY
+        moments = *np.append(self.moments, np.inf)[[following - 1, following]].tolist(), float(self.moments[-1])
+        how = moments, self._compiled.most(loops.STAGES), (self.tolerance, ROUNDING), self._tableau, self._work
+        row, said = 0, loops.UNDER_WAY
         while said == loops.UNDER_WAY:
-            said = loops.advance(clock, state, self._bends[row], times, *how, self._compiled.acting(row))
+            row, said = loops.advance(
+                self._clocks, self._states, self._bends, after, row, *how, *self._compiled.everything
+            )
         if said != loops.THERE:
-            raise self._broken(row, state, float(clock[loops.TIME]), said == loops.TOO_SHORT)
+            time = float(self._clocks[row, loops.TIME])
+            raise self._broken(row, self._states[row], time, said == loops.TOO_SHORT)
+        return after
 
     def rates(self, time: float, state: FloatArray) -> FloatArray:
         """Return the rates of change of states, the same at all times."""
