@@ -37,10 +37,10 @@ def _combine(stages, weights, begin, out):
 def _place(state, step, stages, weights, there):
     """Set the state of a stage, or that after the step."""
     for begin in range(0, there.size, BLOCK):
-        some = there[begin : begin + BLOCK]
+        before, some = state[begin : begin + BLOCK], there[begin : begin + BLOCK]
         _combine(stages, weights, begin, some)
         for i in range(some.size):
-            some[i] = state[begin + i] + step * some[i]
+            some[i] = before[i] + step * some[i]
 
 
 @compiled
@@ -50,11 +50,12 @@ def _error(state, there, step, stages, tolerances, weights, waves):
     fifth, third = waves
     high, low = 0.0, 0.0
     for begin in range(0, state.size, BLOCK):
-        number = min(BLOCK, state.size - begin)
+        before, after = state[begin : begin + BLOCK], there[begin : begin + BLOCK]
+        number = before.size
         _combine(stages, weights[0], begin, fifth[:number])
         _combine(stages, weights[1], begin, third[:number])
         for i in range(number):
-            scale = absolute + relative * max(abs(state[begin + i]), abs(there[begin + i]))
+            scale = absolute + relative * max(abs(before[i]), abs(after[i]))
             fifth[i] = (fifth[i] / scale) ** 2
             third[i] = (third[i] / scale) ** 2
         high += added(fifth, number)

@@ -68,11 +68,11 @@ def _phasors(phases, phasors, waves):
     """Set cosines and sines side by side, (2N,)."""
     cos, sin = waves
     for begin in range(0, phases.size, BLOCK):
-        some = phases[begin : begin + BLOCK]
+        some, turned = phases[begin : begin + BLOCK], phasors[2 * begin : 2 * (begin + BLOCK)]
         _sines(some, cos, sin)
         for i in range(some.size):
-            phasors[2 * (begin + i)] = cos[i]
-            phasors[2 * (begin + i) + 1] = sin[i]
+            turned[2 * i] = cos[i]
+            turned[2 * i + 1] = sin[i]
 
 
 @compiled
@@ -82,10 +82,10 @@ def _sums(phasors, waves):
     along, across = 0.0, 0.0
     size = phasors.size // 2
     for begin in range(0, size, BLOCK):
-        number = min(BLOCK, size - begin)
+        number, some = min(BLOCK, size - begin), phasors[2 * begin : 2 * (begin + BLOCK)]
         for i in range(number):
-            cos[i] = phasors[2 * (begin + i)]
-            sin[i] = phasors[2 * (begin + i) + 1]
+            cos[i] = some[2 * i]
+            sin[i] = some[2 * i + 1]
         along += added(cos, number)
         across += added(sin, number)
     return along, across
