@@ -642,9 +642,11 @@ class TestReproduce:
 @pytest.mark.slow
 def test_the_benchmark_compares_what_it_says():
     from phasegrad.benchmarks._foundation import foundation
+    from phasegrad.benchmarks._motion import motion
     from phasegrad.benchmarks._small import small
 
     assert set(foundation(sizes=(5,), starts=1, many=500)) == {"rows", "import_s"}
+    assert len(motion(sizes=(500,), steps=5, rounds=1)["rows"]) == 4
     figures = small(rounds=1)
     assert {"plain_us", "lanes_us", "ratio_kernel", "ratio_end_to_end"} <= set(figures)
     assert all(value > 0 for name, value in figures.items() if name != "generic")
@@ -675,6 +677,7 @@ class TestBench:
         monkeypatch.setattr(_all, "foundation", lambda: {"rows": {"task": other}, "import_s": 1.0})
         monkeypatch.setattr(_all, "batch", lambda rounds: ways)
         monkeypatch.setattr(_all, "learning", lambda rounds: epochs)
+        monkeypatch.setattr(_all, "motion", lambda: {"rows": {"by hand": other}})
         monkeypatch.setattr(
             _all,
             "tensors",

@@ -581,6 +581,14 @@ class TestCache:
             assert self.run(copy, width) == [[str(width), "True", "0"]]
         assert self.run(copy, 16, 8) == [["16", "True", "1"], ["8", "True", "2"]]
 
+    def test_what_is_kept_of_any_kernel_belongs_to_all_files_of_the_room(self):
+        from numba.core.registry import cpu_target
+
+        from phasegrad.kernels import motion, sparse
+
+        for kernel in (motion.runge_kutta, sparse.turn):
+            assert _vector.DIGEST in kernel._cache._index_key((), cpu_target.target_context.codegen())
+
     def test_an_installation_that_cannot_be_written_to_caches_elsewhere(self, copy):
         (copy / "__pycache__").write_text("not a folder")
         assert self.run(copy, 8) == [["8", "True", "0"]]

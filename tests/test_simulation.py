@@ -110,11 +110,74 @@ class TestSteps:
         def kind(given):
             motion = Motion.of(Drive((given,)), 0.0, (), np.ones(given.size), None)
             ((_, steps),) = fixed_steps(motion, np.array([0.1]), "rk4", None, 0).groups
-            return type(steps), type(adaptive_steps(motion, 1e-9, np.array([0.0, 1.0])))
+            return type(steps), type(adaptive_steps(motion, 1e-9, np.array([0.0, 1.0]), np.ones(1)))
 
         assert kind(network) == (CompiledSteps, CompiledAdaptive)
         assert kind(pg.mean_field(5)) == (CompiledSteps, CompiledAdaptive)
-        assert kind(pg.ring(5, interaction=pg.OddSeries((1.0, 0.2)))) == (FixedSteps, Adaptive)
+        for options in (
+            {"lag": 0.3},
+            {"anisotropy": 0.4},
+            {"coupling_reverse": 0.5},
+            {"lag": 0.3, "coupling_reverse": 2},
+        ):
+            assert kind(pg.ring(5, **options)) == (CompiledSteps, CompiledAdaptive), options
+        series = pg.OddSeries((1.0, 0.2))
+        for options in ({}, {"lag": 0.3}, {"anisotropy": 0.4}):
+            assert kind(pg.ring(5, interaction=series, **options)) == (FixedSteps, Adaptive), options
+
+    @pytest.mark.parametrize("inertia", [None, 0.7])
+    @pytest.mark.parametrize("kind", ["lagging", "non-reciprocal", "anisotropic", "lagging one way"])
+    def test_what_is_no_plain_sine_is_compiled_as_scipy_has_it(self, kind, inertia):
+        network = make_network(9, 5, kind=kind.partition(" ")[0], spread=1.0).replace(interaction=pg.Sine())
+        stream = np.random.default_rng(2)
+        if kind == "lagging one way":
+            network = network.replace(coupling_reverse=stream.uniform(0.5, 2.0, network.n_edges))
+        if kind.startswith("lagging"):
+            network = network.replace(lag=stream.uniform(-1, 1, network.n_edges))
+        start, times = stream.uniform(-3, 3, (2, 9)), [0.0, 0.7, 4.0]
+
+        def rate(_time, state):
+            force = pg.force(network, state[:9])
+            if network.pinned and not network.reciprocal:
+                force = sum(term.force(network.graph, in_frame, state[None, :9])[0] for term in network.terms)
+            return force if inertia is None else np.concatenate([state[9:], (force - 0.8 * state[9:]) / inertia])
+
+        in_frame = {name: values[None] for name, values in network.parameters.items()}
+        in_frame["omega"] = in_frame["omega"] - in_frame["omega"].mean()
+        options = {} if inertia is None else {"inertia": inertia, "damping": 0.8}
+        run = pg.simulate(network, times, start=start, tolerance=1e-11, **options)
+        steps = pg.simulate(network, times, start=start, method="rk4", step=1e-3, **options)
+        for k, one in enumerate(start):
+            begun = one if inertia is None else np.concatenate([one, np.zeros(9)])
+            exact = solve_ivp(rate, (0, 4), begun, method="DOP853", rtol=1e-13, atol=1e-13, t_eval=times).y.T
+            assert np.max(np.abs(run.phases[:, k] - exact[:, :9])) < 1e-9
+            assert np.max(np.abs(steps.phases[:, k] - exact[:, :9])) < 1e-9
+            speeds = [rate(0.0, row)[:9] for row in exact]
+            assert np.max(np.abs(run.velocities[:, k] - speeds)) < 1e-8
+
+    def test_many_times_within_a_step_cost_no_steps_and_no_digits(self, network, begun):
+        # Coupling lags on the second network, where rows of the compiled code hold maps.
+        for each, inputs in ((network, INPUTS), (pg.ring(9, lag=0.4, omega=network.omega), None)):
+            times = np.linspace(0.0, 20.0, 1001)
+            tight = pg.simulate(each, times, start=begun, inputs=inputs, tolerance=1e-13)
+            many = pg.simulate(each, times, start=begun, inputs=inputs)
+            few = pg.simulate(each, times[[0, -1]], start=begun, inputs=inputs)
+            assert many.steps < 1.2 * few.steps < 200
+            assert np.max(np.abs(many.phases - tight.phases)) < 1e-7
+            assert np.max(np.abs(many.velocities - tight.velocities)) < 1e-6
+            assert np.max(np.abs(many.phases[-1] - few.phases[-1])) < 1e-8
+
+    def test_more_oscillators_than_fit_into_a_block_move_as_scipy_has_it(self):
+        network = pg.random_regular(1100, 3, omega=np.random.default_rng(3).normal(0, 0.5, 1100), global_coupling=0.7)
+        start = np.random.default_rng(4).uniform(-3, 3, 1100)
+        run = pg.simulate(network, [0.0, 1.0, 2.0], start=start, tolerance=1e-11)
+        changing = solve_ivp(
+            lambda _time, phases: pg.force(network, phases), (0, 2), start, "DOP853", [0, 1, 2], rtol=1e-12, atol=1e-12
+        )
+        assert np.max(np.abs(run.phases - changing.y.T)) < 1e-8
+        varied = network.replace(coupling=np.full(network.n_edges, 1.0) + 1e-9 * np.arange(network.n_edges))
+        near = pg.simulate(varied, [0.0, 1.0, 2.0], start=start, tolerance=1e-11)  # weights that are not all alike
+        assert 0 < np.max(np.abs(near.phases - run.phases)) < 1e-3
 
     def test_compiled_sines_are_exact_wherever_a_phase_is(self):
         far = np.concatenate([np.linspace(-20, 20, 4001), np.random.default_rng(0).uniform(-1e5, 1e5, 4000)])
@@ -125,6 +188,43 @@ class TestSteps:
         assert np.max(np.abs(run.phases[1] - far + step * np.sin(far))[:4001]) < 1e-14
         slow = pg.simulate(network, [0.0, 1.0], start=far, method="rk4", step=0.05).phases[-1]
         assert np.max(np.abs(np.tan(slow / 2) - np.tan(far / 2) / np.e) / (1 + np.tan(far / 2) ** 2)) < 1e-6
+
+
+class TestWhoSetsTheStep:
+    """A run that one fast oscillator makes long says so; its trajectory says how many steps it took."""
+
+    def fast(self, number, rate, **options):
+        omega = np.random.default_rng(0).normal(0.0, 0.3, number)
+        omega[number // 3] = rate
+        return pg.mean_field(number, 1.0, omega=omega, **options)
+
+    @pytest.mark.parametrize("options", [{}, {"method": "rk4"}, {"noise": 0.01}])
+    def test_a_long_run_names_the_oscillator(self, options, monkeypatch):
+        monkeypatch.setattr("phasegrad.simulation._simulate._LONG", 1e4)
+        with pytest.warns(UserWarning, match=r"Oscillator 16 sets the step of all") as told:
+            run = pg.simulate(self.fast(50, 400.0), [0.0, 2.0], **options)
+        assert told[0].filename == __file__
+        said = int(re.search(r"about ([\d,]+) steps", str(told[0].message))[1].replace(",", ""))
+        assert said / 4 < run.steps < 4 * said
+        networks = [self.fast(50, 1.0), self.fast(50, 400.0)]
+        with pytest.warns(UserWarning, match="Oscillator 16 in sample 1 sets"):
+            pg.simulate(networks, [0.0, 2.0], **options)
+
+    def test_nothing_is_said_where_nothing_is_to_blame(self, monkeypatch):
+        pg.simulate(self.fast(50, 400.0), [0.0, 2.0])  # a short run
+        monkeypatch.setattr("phasegrad.simulation._simulate._LONG", 1e4)
+        pg.simulate(self.fast(50, 5.0), [0.0, 20.0])
+        pg.simulate(self.fast(50, 400.0), [0.0, 2.0], method="rk4", step=0.01)  # who gives a step knows it
+
+    def test_steps_are_counted_for_every_sample(self, network, begun):
+        starts = np.stack([begun, np.zeros(9)])
+        fixed = pg.simulate(network, [0.0, 1.0, 3.5], start=starts, inputs=INPUTS, method="rk4", step=0.1)
+        assert fixed.steps.tolist() == [35, 35]
+        for inputs in (INPUTS, lambda _time: INPUTS):
+            adaptive = pg.simulate(network, [0.0, 50.0], start=starts, inputs=inputs)
+            alone = [pg.simulate(network, [0.0, 50.0], start=one, inputs=inputs).steps for one in starts]
+            assert adaptive.steps.tolist() == [int(each) for each in alone]
+            assert 20 < adaptive.steps.min() < 500
 
 
 class TestMotion:

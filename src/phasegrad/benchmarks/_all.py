@@ -9,6 +9,7 @@ from typing import Any
 from phasegrad.benchmarks._batch import batch
 from phasegrad.benchmarks._foundation import foundation
 from phasegrad.benchmarks._learning import learning
+from phasegrad.benchmarks._motion import motion
 from phasegrad.benchmarks._small import small
 from phasegrad.benchmarks._sparse import SIZES, sparse
 from phasegrad.benchmarks._tensors import tensors
@@ -33,6 +34,7 @@ def measure(
         "batch": ("a batch of samples on one network", lambda: batch(rounds)),
         "learning": ("mini-batches and the classifier", lambda: learning(rounds)),
         "tensors": ("the layer for PyTorch and the torch engine", lambda: tensors(rounds)),
+        "motion": ("one large network in time", motion),
         "sparse": ("large sparse networks", lambda: sparse(tuple(sizes))),
     }
     for name, (words, work) in works.items():

@@ -11,6 +11,8 @@ from typing import Any
 from numba import config, njit
 from numba.core.caching import FunctionCache
 
+from phasegrad.kernels._vector import DIGEST
+
 if config.DISABLE_JIT:
     raise ImportError("NUMBA_DISABLE_JIT is set, but the kernels of phasegrad run only as compiled code. Unset it.")
 
@@ -20,7 +22,13 @@ class CompilationWarning(UserWarning):
 
 
 class _Kept(FunctionCache):
-    """Numba's files of a function; without them, or where they are damaged, it is compiled again."""
+    """Numba's files of a function; without them, or where they are damaged, it is compiled again.
+
+    So it is where any file of the kernels changed: Numba itself looks at the function's own file alone.
+    """
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        return (*super()._index_key(sig, codegen), DIGEST)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:

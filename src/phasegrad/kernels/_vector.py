@@ -239,6 +239,41 @@ def copies(_typing: Any, rows: Any, scalar: Any) -> Any:
 
 
 @intrinsic
+def pair(_typing: Any, table: Any, place: Any) -> Any:
+    """Return pair number ``place`` of an array of float64, laid flat, as a vector; no bounds are checked."""
+    kind = VectorType(2)
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        data = context.make_array(sig.args[0])(context, builder, args[0]).data
+        value = builder.load(builder.gep(builder.bitcast(data, kind.ir.as_pointer()), [args[1]]))
+        value.align = 8
+        return value
+
+    return kind(table, types.intp), generate
+
+
+@intrinsic
+def swapped(_typing: Any, vector: Any) -> Any:
+    """Return a pair with its lanes exchanged."""
+
+    def generate(_context: Any, builder: Any, _sig: Any, args: Any) -> Any:
+        order = ir.Constant(ir.VectorType(ir.IntType(32), 2), [1, 0])
+        return builder.shuffle_vector(args[0], args[0], order)
+
+    return vector(vector), generate
+
+
+@intrinsic
+def lane(_typing: Any, vector: Any, place: Any) -> Any:
+    """Return one lane of a vector."""
+
+    def generate(_context: Any, builder: Any, _sig: Any, args: Any) -> Any:
+        return builder.extract_element(args[0], args[1])
+
+    return types.float64(vector, types.intp), generate
+
+
+@intrinsic
 def multiply_add(_typing: Any, a: Any, b: Any, c: Any) -> Any:
     """Return a b + c, the product not rounded where the machine can do that at the price of one operation."""
     kind = _vector_among(a, b, c)

@@ -39,7 +39,12 @@ def speed_tables(figures: dict[str, Any]) -> list[Table]:
     """Return the tables of the figures, numbers with three digits: those of speed have no more."""
     return [
         dataclasses.replace(each, rows=[[_digits(cell) for cell in row] for row in each.rows])
-        for each in (*_small_tables(figures), _learning_table(figures), *_sparse_tables(figures["sparse"]))
+        for each in (
+            *_small_tables(figures),
+            _motion_table(figures["motion"]),
+            _learning_table(figures),
+            *_sparse_tables(figures["sparse"]),
+        )
     ]
 
 
@@ -81,6 +86,12 @@ def _small_tables(figures: dict[str, Any]) -> list[Table]:
         Table("speed-batch", "256 samples on 64+100+10, free and nudged: CPU seconds",
               ("way", "seconds", "times faster"), ways),
     ]  # fmt: skip
+
+
+def _motion_table(figures: dict[str, Any]) -> Table:
+    rows = [[name, row["other_s"], row["phasegrad_s"], row["ratio"]] for name, row in figures["rows"].items()]
+    return Table("speed-motion", "A random regular graph of degree 6 in time: CPU seconds",
+                 ("against", "other", "phasegrad", "ratio"), rows)  # fmt: skip
 
 
 def _learning_table(figures: dict[str, Any]) -> Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,13 +14,12 @@ from phasegrad.graphs import lazy_property
 from phasegrad.kernels import COMPILES
 from phasegrad.simulation._motion import Motion
 from phasegrad.simulation._steps import DRAWN, ROUNDING, Adaptive, FixedSteps, Steps, not_finite, too_short
+from phasegrad.terms import LocalField
 
 # Oscillators and edges looked at in one call of compiled code, which nothing can interrupt.
 _LOOKED = 2**24
 # The first of adaptive steps, as a share of the fastest time scale.
 _FIRST = 0.1
-# How often an attempt to take a step looks at every oscillator.
-_STAGES = 13
 
 
 def compiles(motion: Motion) -> bool:
@@ -28,10 +27,13 @@ def compiles(motion: Motion) -> bool:
     return COMPILES and motion.compiles
 
 
-def adaptive_steps(motion: Motion, tolerance: float, moments: FloatArray) -> Steps:
-    """Return steps whose length follows from their error, for a run through these times."""
+def adaptive_steps(motion: Motion, tolerance: float, moments: FloatArray, fastest: FloatArray) -> Steps:
+    """Return steps whose length follows from their error, for a run through these times.
+
+    ``fastest`` (B,) is how fast any oscillator of a sample can change.
+    """
     if compiles(motion):
-        return CompiledAdaptive(motion, tolerance, _FIRST / np.maximum(motion.fastest(moments), 1e-300))
+        return CompiledAdaptive(motion, tolerance, moments, _FIRST / np.maximum(fastest, 1e-300))
     return Adaptive(motion, tolerance, float(moments[-1]))
 
 
@@ -63,61 +65,121 @@ class Groups:
             after[rows] = steps.between(state[rows], start, end)
         return after
 
+    def rates(self, time: float, state: FloatArray) -> FloatArray:
+        """Return the rates of change of states."""
+        found = np.empty_like(state)
+        for rows, steps in self.groups:
+            found[rows] = steps.rates(time, state[rows])
+        return found
+
+    @property
+    def taken(self) -> IntArray:
+        """How many steps every sample took, (B,)."""
+        found = np.zeros(sum(rows.size for rows, _ in self.groups), dtype=np.int64)
+        for rows, steps in self.groups:
+            found[rows] = steps.taken
+        return found
+
 
 @dataclass(frozen=True, eq=False)
-class Arrays:
-    """What compiled code is given of a motion."""
+class Compiled:
+    """A motion as compiled code takes it."""
 
     motion: Motion
 
-    def of(self, row: int) -> tuple[Any, Any, Any]:
-        """Return the forces on one sample, its couplings in compressed rows, and what moves: damping and inertia."""
-        drive, along, across, mean, weight = (each[min(row, len(each) - 1)] for each in self._forces)
-        return (drive, along, across, float(mean)), (*self._places[:2], weight), self._bodies
+    def acting(self, row: int) -> tuple[Any, ...]:
+        """Return all that acts on one sample, and memory for its phasors."""
+        drive, own, mean, weight, maps = (each[min(row, len(each) - 1)] for each in self._forces)
+        indptr, indices, every = self._rows
+        return *self._memory, (drive, own, float(mean)), (indptr, indices, weight, every, maps), self._bodies
 
-    def steps(self, looks: int) -> int:
+    @property
+    def everything(self) -> tuple[Any, ...]:
+        """Memory for phasors, and all that acts on all samples."""
+        return self._memory, self._forces, self._rows, self._bodies
+
+    def rates(self, state: FloatArray) -> FloatArray:
+        """Return the rates of change of states (B, width)."""
+        from phasegrad.kernels import motion as loops
+
+        found = np.empty_like(state)
+        loops.slopes_of(state, found, *self.everything)
+        return found
+
+    def most(self, looks: int) -> int:
         """Return the most steps for one call, where each of them looks so many times at all oscillators and edges."""
         width = self.motion.size * (1 if self.motion.inertia is None else 2)
         return max(1, _LOOKED // (looks * (width + self._places[1].size)))
 
+    @property
+    def _rows(self) -> tuple[IntArray, Any, int]:
+        """Where rows begin, neighbours, and what to mask places with: all where one coupling stands for all."""
+        return *self._places[:2], 0 if self._forces[3].shape[1] == 1 else -1
+
     @lazy_property
-    def _bodies(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Who moves, damping, and inertia, none where there is none."""
-        moving = np.ones(self.motion.size)
-        moving[self.motion.held] = 0.0
-        return moving, self.motion.damping, np.zeros(0) if self.motion.inertia is None else self.motion.inertia
+    def _memory(self) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
+        from phasegrad.kernels import motion as loops
+
+        return np.empty(2 * self.motion.size), (np.empty(loops.BLOCK), np.empty(loops.BLOCK))
+
+    @lazy_property
+    def _bodies(self) -> tuple[FloatArray, FloatArray, FloatArray, bool]:
+        """Who moves, by how much a force moves them, damping, and whether there is inertia."""
+        motion = self.motion
+        moving = np.ones(motion.size)
+        moving[motion.held] = 0.0
+        resists = motion.damping if motion.inertia is None else motion.inertia
+        return moving, moving / resists, motion.damping, motion.inertia is not None
 
     @lazy_property
     def _forces(self) -> tuple[FloatArray, ...]:
-        """Of every sample, or of all: drive (b, N), both parts of the fields, the mean field's strength over N (b,).
+        """Of every sample, or of all: drive (b, N), both parts of the fields (b, 2N), strength of the mean field (b,).
 
-        And the couplings in compressed rows, (b, 2E).
+        And the couplings in compressed rows: weights (b, 2E), or (b, 1) where all are alike and (b, 0) where neighbours
+        act by maps of their phasors, (b, 8E), else (b, 0).
         """
         motion, system = self.motion, self.motion.first.system
         shift, values = motion.shift(motion.first), system.values
         drive = np.ascontiguousarray(system.drive if shift is None else system.drive + shift)
-        along, across = np.zeros((2, 1, motion.size))
-        strength = np.zeros((1, motion.drive.network.n_edges))
+        own, mean = np.zeros((1, motion.size, 2)), np.zeros((1, 1))
         for term in system.terms:
-            field, edges = term.phasor_field(values), term.phasor_edges(values)
+            field, strength = term.phasor_field(values), term.mean_strength(system.graph, values)
             if field is not None:
-                along, across = along + field[0], across + field[1]
-            if edges is not None:
-                strength = strength + edges
-        mean = values.get("global_coupling", np.zeros((1, 1)))[:, 0] / motion.size
-        return drive, along, across, mean, np.take(strength, self._places[2], axis=1)
+                own = own + np.stack(np.broadcast_arrays(*field), axis=-1)
+            if strength is not None:
+                mean = mean + strength
+        couplings = [coupling for term in system.terms if (coupling := term.local_field(values)) is not None]
+        return drive, own.reshape(len(own), -1), mean[:, 0], *self._couplings(couplings)
+
+    def _couplings(self, fields: Sequence[LocalField]) -> tuple[FloatArray, FloatArray]:
+        """Return weights and maps of neighbours."""
+        none, where = np.zeros((1, 0)), self._places[2]
+
+        def in_rows(parts: Sequence[FloatArray | None]) -> FloatArray:
+            both = sum(np.concatenate(part, axis=-1) for part in parts if part is not None)
+            return np.take(both, where, axis=-1) if np.ndim(both) else np.zeros((1, where.size))
+
+        along = in_rows([field.along for field in fields])
+        if all(field.across is None and field.mirrored is None for field in fields):
+            alike = along.size > 0 and bool(np.all(along == along[:, :1]))
+            return np.ascontiguousarray(along[:, :1]) if alike else along, none
+        across, mirrored = in_rows([field.across for field in fields]), in_rows([field.mirrored for field in fields])
+        # What multiplies (cos, sin) in both parts of the field, and what multiplies (sin, cos).
+        parts = np.broadcast_arrays(along - mirrored, along + mirrored, across, -across)
+        return none, np.stack(parts, axis=-1).reshape(len(parts[0]), -1)
 
     @lazy_property
-    def _places(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Both directions of all edges in compressed rows: where rows begin, neighbours, and the number of the edge.
+    def _places(self) -> tuple[IntArray, Any, IntArray]:
+        """Both directions of all edges in compressed rows: where rows begin, neighbours, and the number of each.
 
-        What is clamped acts like any other, at its phase.
+        What acts on first ends comes before what acts on second ones. What is clamped acts like any other, at its
+        phase.
         """
         graph = self.motion.drive.network.graph
-        numbers = np.arange(graph.n_edges, dtype=np.int64)
+        numbers = np.arange(2 * graph.n_edges, dtype=np.int64)
         ends = np.concatenate([graph.first, graph.second]), np.concatenate([graph.second, graph.first])
-        matrix = csr_array((np.concatenate([numbers, numbers]), ends), shape=(graph.size, graph.size))
-        return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data
+        matrix = csr_array((numbers, ends), shape=(graph.size, graph.size))
+        return matrix.indptr.astype(np.int64), matrix.indices.astype(np.uint32), matrix.data
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,64 +190,94 @@ class CompiledSteps(FixedSteps):
         """Return the states at ``end``."""
         from phasegrad.kernels import motion as loops
 
-        motion, width = self.motion, state.shape[1]
-        after, work = state.copy(), tuple(np.empty(width) for _ in range(5))
-        work += tuple(np.empty(motion.size) for _ in range(2))
-        most = self._arrays.steps(1)
+        width = state.shape[1]
+        after, work = state.copy(), tuple(np.empty((3, width)))
+        most = self._compiled.most(1)
+        self.taken[:] += self._count(start, end)
         if self.method == "heun":
             most = min(most, DRAWN // width)
         for row, one in enumerate(after):
-            acting = *self._arrays.of(row), work
+            acting = self._compiled.acting(row)
             for first, length, number in self._strides(start, end, most):
                 if self.method == "rk4":
-                    taken = loops.runge_kutta(one, number, length, *acting)
+                    taken = loops.runge_kutta(one, number, length, work, acting)
                 else:
-                    taken = loops.heun(one, self._kicks(row, number, length, width), length, *acting)
+                    taken = loops.heun(one, self._kicks(row, number, length, width), length, work, acting)
                 if taken < number:
                     raise self._broken(row, one[None], first + taken * length, length)
         return after
 
+    def rates(self, time: float, state: FloatArray) -> FloatArray:
+        """Return the rates of change of states, the same at all times."""
+        del time
+        return self._compiled.rates(state)
+
     @lazy_property
-    def _arrays(self) -> Arrays:
-        return Arrays(self.motion)
+    def _compiled(self) -> Compiled:
+        return Compiled(self.motion)
 
 
 def _coefficients() -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return those of the stages with the weights as the last row, and of the errors of orders five and three."""
+    """Return those of all stages, of the errors of orders five and three, and of the polynomial.
+
+    The state after the step is that of the stage behind the last of the step itself.
+    """
     from scipy.integrate import DOP853
 
-    return np.vstack([DOP853.A, DOP853.B]), DOP853.E5.copy(), DOP853.E3.copy()
+    steps, extra = np.vstack([DOP853.A, DOP853.B]), DOP853.A_EXTRA
+    matrix = np.zeros((len(steps) + len(extra), extra.shape[1]))
+    matrix[: len(steps), : steps.shape[1]], matrix[len(steps) :] = steps, extra
+    return matrix, np.stack([DOP853.E5, DOP853.E3]), np.ascontiguousarray(DOP853.D)
 
 
-@dataclass(frozen=True, eq=False)
 class CompiledAdaptive:
-    """The method of DOP853, every sample for itself, with steps that end at the times asked for.
+    """The method of DOP853, every sample for itself, carried from one time to the next."""
 
-    ``lengths`` (B,) are those that the next step of each sample may have.
-    """
+    def __init__(self, motion: Motion, tolerance: float, moments: FloatArray, lengths: FloatArray) -> None:
+        from phasegrad.kernels import adaptive as loops
 
-    motion: Motion
-    tolerance: float
-    lengths: FloatArray
-    _tableau: tuple[FloatArray, FloatArray, FloatArray] = field(default_factory=_coefficients)
+        self.motion, self.tolerance, self.moments = motion, tolerance, moments
+        self._compiled, self._tableau = Compiled(motion), _coefficients()
+        self._clocks = np.zeros((motion.rows.size, 6))
+        self._clocks[:, loops.STEP] = lengths
+        width = motion.size * (1 if motion.inertia is None else 2)
+        # Where each sample is, and the polynomial of its last step where it went past a time; memory until it is used.
+        self._states: FloatArray | None = None
+        self._bends = np.empty((motion.rows.size, 8, width))
+        self._work = np.empty((loops.STAGES, width)), np.empty(width)
 
     def between(self, state: FloatArray, start: float, end: float) -> FloatArray:
         """Return the states at ``end``."""
         from phasegrad.kernels import adaptive as loops
 
-        after, size = state.copy(), self.motion.size
-        work = np.empty((_STAGES, state.shape[1])), np.empty(state.shape[1])
-        waves = np.empty(size), np.empty(size)
-        how = self._arrays.steps(_STAGES), (self.tolerance, ROUNDING), self._tableau, work
-        for row, one in enumerate(after):
-            clock, acting = np.array([start, self.lengths[row], 0.0]), (*waves, *self._arrays.of(row))
-            said = loops.UNDER_WAY
-            while said == loops.UNDER_WAY:
-                said = loops.advance(clock, one, end, *how, acting)
-            if said != loops.THERE:
-                raise self._broken(row, one, float(clock[loops.TIME]), said == loops.TOO_SHORT)
-            self.lengths[row] = clock[loops.STEP]
+        if self._states is None:
+            self._states = state.copy()
+            self._clocks[:, loops.TIME] = start
+        after = np.empty_like(state)
+        following = int(np.searchsorted(self.moments, end, side="right"))
+        moments = *np.append(self.moments, np.inf)[[following - 1, following]].tolist(), float(self.moments[-1])
+        how = moments, self._compiled.most(loops.STAGES), (self.tolerance, ROUNDING), self._tableau, self._work
+        row, said = 0, loops.UNDER_WAY
+        while said == loops.UNDER_WAY:
+            row, said = loops.advance(
+                self._clocks, self._states, self._bends, after, row, *how, *self._compiled.everything
+            )
+        if said != loops.THERE:
+            time = float(self._clocks[row, loops.TIME])
+            raise self._broken(row, self._states[row], time, said == loops.TOO_SHORT)
         return after
+
+    def rates(self, time: float, state: FloatArray) -> FloatArray:
+        """Return the rates of change of states, the same at all times."""
+        del time
+        return self._compiled.rates(state)
+
+    @property
+    def taken(self) -> IntArray:
+        """How many steps every sample took, (B,)."""
+        from phasegrad.kernels import adaptive as loops
+
+        return self._clocks[:, loops.TAKEN].astype(np.int64)
 
     def _broken(self, row: int, state: FloatArray, time: float, short: bool) -> ValueError:
         """Return the error of a sample from whose state no step leads on."""
@@ -194,7 +286,3 @@ class CompiledAdaptive:
         if short:
             return too_short(self.motion, row, time, rates)
         return not_finite(self.motion, row, time, rates, "The adaptive steps cannot go on from there.")
-
-    @lazy_property
-    def _arrays(self) -> Arrays:
-        return Arrays(self.motion)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,6 @@ from phasegrad._validation import FloatArray, IntArray, joint_shape
 from phasegrad.dynamics import Nudge, Shape, System, build_system
 from phasegrad.graphs import lazy_property
 from phasegrad.networks import Network
-from phasegrad.terms import MeanField
 
 Inputs = ArrayLike | Callable[[float], ArrayLike] | None
 Nudges = Nudge | Callable[[float], Nudge | None] | None
@@ -218,34 +218,26 @@ class Motion:
         placed[:, self.held] = acting.system.held_phases
         return placed
 
-    def velocities(self, time: float, state: FloatArray) -> FloatArray:
-        """Return the velocity of every oscillator, (B, N), without noise; of one that is held, zero."""
-        if self.inertia is not None:
-            return state[:, self.size :]
-        return self.rates(time, state)[:, : self.size]
-
-    def fastest(self, times: FloatArray) -> FloatArray:
-        """Return the fastest rate of change that there can be at these times, of every sample, (B,).
+    def paces(self, times: FloatArray) -> FloatArray:
+        """Return how fast every oscillator can change at these times, (b, N), b = 1 where all samples are alike.
 
         Of relaxation, of oscillation, of turning.
         """
         moments = times.tolist() if self.drive.changes else times[:1].tolist()
-        return np.max([self._fastest(self.at(moment).system) for moment in moments], axis=0)
+        return np.asarray(reduce(np.maximum, (self._paces(self.at(moment).system) for moment in moments)))
 
-    def _fastest(self, system: System) -> FloatArray:
-        stiff, drive = system.stiffest.max(axis=1), np.abs(system.drive).max(axis=1)
+    def _paces(self, system: System) -> FloatArray:
+        stiff, drive = system.stiffest, np.abs(system.drive)
         if self.inertia is None:
-            rate = (stiff + drive) / self.damping.min()
-        else:
-            # How fast an oscillator that nothing holds would turn, where damping limits it.
-            turns = drive / self.damping.min() if self.damping.min() > 0 else 0.0
-            rate = np.sqrt(stiff / self.inertia.min()) + np.max(self.damping / self.inertia) + turns
-        return np.broadcast_to(rate, self.rows.shape)
+            return np.asarray((stiff + drive) / self.damping)
+        # How fast an oscillator that nothing holds would turn, where damping limits it.
+        turns = np.divide(drive, self.damping, out=np.zeros_like(drive), where=self.damping > 0)
+        return np.asarray(np.sqrt(stiff / self.inertia) + self.damping / self.inertia + turns)
 
     @property
     def compiles(self) -> bool:
         """Whether compiled code knows the forces: sines alone, and nothing that changes in time."""
-        known = all(term.phasor or isinstance(term, MeanField) for term in self.first.system.terms)
+        known = all(term.has_local_field for term in self.first.system.terms)
         return known and not self.drive.changes and self.first.system.pull is None
 
 

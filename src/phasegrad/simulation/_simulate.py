@@ -34,8 +34,15 @@ _MANY = 10_000
 _NOISY_STEP = 0.02
 # Steps that follow from rates differ by whole powers of this, so that few lengths serve many samples.
 _NOTCH = 2 ** (1 / 8)
-# The longest step with which a method is stable, in units of the fastest rate.
+# The longest step with which a method is stable, in units of the fastest rate, and its order.
 _STABLE = {"rk4": 2.78, "heun": 2.0}
+_ORDERS = {"rk4": 4, "heun": 2}
+# About the share of the fastest time scale that an adaptive step is at the usual tolerances.
+_ADAPTIVE_STEP = 2.0
+# Oscillators and edges looked at, once per step, in a run that takes seconds; and how many times faster than the median
+# an oscillator is that such a run is slow for.
+_LONG = 5e7
+_FAR = 20.0
 #: Radians that an oscillator may turn: of more, not even four decimals of its phase are left.
 _MOST_RADIANS = 1e12
 
@@ -81,13 +88,15 @@ def simulate(
     method : {"auto", "adaptive", "rk4", "heun"}
         "adaptive" is the method of SciPy's DOP853, every sample for itself; "rk4" are Runge-Kutta steps of one length;
         "heun" is Heun's method, of order one path by path and two in the mean with noise, which needs it. All are
-        compiled where the forces are sines and constant in time. "auto" takes "heun" with noise, "rk4" where a step is
+        compiled where the forces are sines, lagging, one-way and anisotropic coupling included, and constant in time,
+        one sample after the other. "auto" takes "heun" with noise, "rk4" where a step is
         given, or what is not compiled has more than 10,000 oscillators in all samples, else "adaptive".
     step : float, optional
-        The longest step of "rk4" and "heun". Left out, it follows from the fastest rate of change of a sample, at all
+        The longest step of "rk4" and "heun". Left out, it follows from the rates of change in a sample, at all
         ``times`` where something changes, and, without noise, from the tolerance.
     tolerance : float
-        Of one adaptive step, in radians: a phase is not known better after many turns than after none.
+        Error of one step, in radians, as root mean square over the oscillators; not relative to a phase, which is known
+        no better after many turns than after none.
     frame : {"rotating", "laboratory"}
         "rotating" turns uniformly with the sum of all frequencies over the sum of the damping, as they are at the first
         time, where no field and no clamped input fixes the frame: a locked network with reciprocal coupling comes to
@@ -101,6 +110,12 @@ def simulate(
     Returns
     -------
     Trajectory
+
+    Warns
+    -----
+    UserWarning
+        Where a step that is given is longer than the method can be trusted with, or where a long run has far shorter
+        steps than most of its oscillators need, with the number of the one that is to blame.
 
     See Also
     --------
@@ -142,7 +157,8 @@ def simulate(
     shape = (moments.size, *motion.shape, size)
     turning = turning.reshape(motion.shape)
     states = phases.reshape(shape), velocities.reshape(shape)
-    return Trajectory(moments, *states, networks, frame, turning, bool(np.any(strength)))
+    taken = steps.taken.reshape(motion.shape)
+    return Trajectory(moments, *states, networks, frame, turning, bool(np.any(strength)), taken)
 
 
 def _followed(
@@ -154,7 +170,7 @@ def _followed(
         if k:
             state = steps.between(state, float(moments[k - 1]), moment)
         phases[k] = motion.placed(motion.at(moment), state[:, : motion.size])
-        velocities[k] = motion.velocities(moment, state)
+        velocities[k] = steps.rates(moment, state) if motion.inertia is None else state[:, motion.size :]
         if progress is not None:
             progress(moment)
     return phases, velocities
@@ -173,29 +189,64 @@ def _steps(
         method = "heun" if noisy else "rk4" if many or step is not None else "adaptive"
     if noisy and method != "heun":
         raise ValueError(f"Noise needs method='heun': {method!r} steps assume smooth forces. Or leave the noise out.")
-    if method == "adaptive":
-        if step is not None:
-            raise ValueError("The 'step' parameter of simulate is for 'rk4' and 'heun'. Adaptive steps need none.")
-        return adaptive_steps(motion, tolerance, moments)
-    if step is None:
-        # The error of a Runge-Kutta step h at rate s is (h s)^5 / 120.
-        share = _NOISY_STEP if noisy else min(1.0, (120 * tolerance) ** 0.25 if method == "rk4" else tolerance**0.5)
-        lengths = share / np.array([_notched(rate) for rate in motion.fastest(moments).tolist()])
-    else:
+    if method == "adaptive" and step is not None:
+        raise ValueError("The 'step' parameter of simulate is for 'rk4' and 'heun'. Adaptive steps need none.")
+    paces = motion.paces(moments)
+    fastest = np.broadcast_to(paces.max(axis=1, initial=0.0), motion.rows.shape)
+    if step is not None:
         lengths = np.full(motion.rows.size, positive_float("step", step, owner))
-        _check_stable(motion, float(step), method, moments)
+        _check_stable(motion, float(step), method, fastest)
+    elif method == "adaptive":
+        lengths = _ADAPTIVE_STEP / np.maximum(fastest, 1e-300)
+    elif noisy:
+        lengths = _NOISY_STEP / _notched(fastest)
+    else:
+        lengths = 1.0 / _notched(np.maximum(_precise_rate(paces, method, tolerance), fastest))
+    if step is None:
+        _tell_who_is_fast(motion, paces, (moments[-1] - moments[0]) / lengths)
+    if method == "adaptive":
+        return adaptive_steps(motion, tolerance, moments, fastest)
     return fixed_steps(motion, lengths, method, noise if noisy else None, seed)
 
 
-def _notched(rate: float) -> float:
-    """Return the next power of `_NOTCH` that is not below a rate."""
-    return _NOTCH ** math.ceil(math.log(max(rate, 1e-300), _NOTCH) - 1e-9)
+def _precise_rate(paces: FloatArray, method: str, tolerance: float) -> FloatArray:
+    """Return one over the length of steps that keep a tolerance, (b,), as root mean square over the oscillators.
+
+    A step h of order p errs by (h s)^(p + 1) / (p + 1)! where an oscillator changes at rate s.
+    """
+    power = _ORDERS[method] + 1
+    largest = np.maximum(paces.max(axis=1, keepdims=True, initial=0.0), 1e-300)
+    means = np.mean((paces / largest) ** (2 * power), axis=1, keepdims=True) ** (0.5 / power)
+    return np.asarray((largest * means)[:, 0] / (math.factorial(power) * tolerance) ** (1 / power))
 
 
-def _check_stable(motion: Motion, step: float, method: str, moments: FloatArray) -> None:
+def _tell_who_is_fast(motion: Motion, paces: FloatArray, numbers: FloatArray) -> None:
+    """Warn of a long run whose steps, about so many of every sample, are short because of few fast oscillators."""
+    network = motion.drive.network
+    if numbers.sum() * (network.size + 2 * network.n_edges) < _LONG:
+        return
+    row = int(np.argmax(numbers))
+    own = paces[min(row, len(paces) - 1)]
+    fast, usual = int(np.argmax(own)), float(np.median(own))
+    if own[fast] > _FAR * usual:
+        where = f" in sample {motion.name(row)}" if motion.rows.size > 1 else ""
+        warnings.warn(
+            f"Oscillator {fast}{where} sets the step of all: it changes at a rate of {own[fast]:.3g}, the median one "
+            f"at {usual:.3g}, and about {numbers[row]:,.0f} steps are needed. Bound the tail of the frequencies or, if "
+            "fast oscillators need not be exact, give method='rk4' and a 'step' that suits the others.",
+            stacklevel=4,
+        )
+
+
+def _notched(rates: FloatArray) -> FloatArray:
+    """Return the next powers of `_NOTCH` that are not below rates."""
+    return np.array([_NOTCH ** math.ceil(math.log(max(rate, 1e-300), _NOTCH) - 1e-9) for rate in rates.tolist()])
+
+
+def _check_stable(motion: Motion, step: float, method: str, fastest: FloatArray) -> None:
     """Warn of steps that are longer than a method can be trusted with."""
     if motion.inertia is not None:
-        relaxes = motion.fastest(moments).max(initial=0.0)
+        relaxes = fastest.max(initial=0.0)
     else:
         relaxes = np.max(motion.first.system.stiffest / motion.damping, initial=0.0)
     if step * relaxes > _STABLE[method]:

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from phasegrad._validation import FloatArray
+from phasegrad._validation import FloatArray, IntArray
 from phasegrad.simulation._motion import Motion
 
 if TYPE_CHECKING:
@@ -36,14 +36,22 @@ class Steps(Protocol):
     def between(self, state: FloatArray, start: float, end: float) -> FloatArray:
         """Return the states at ``end`` of those at ``start``."""
 
+    def rates(self, time: float, state: FloatArray) -> FloatArray:
+        """Return the rates of change of states at a time."""
+
+    @property
+    def taken(self) -> IntArray:
+        """How many steps every sample took, (B,)."""
+
 
 class Adaptive:
     """SciPy's DOP853: one integration per sample, carried from one time to the next."""
 
     def __init__(self, motion: Motion, tolerance: float, last: float) -> None:
-        self.parts = [motion.take(np.array([row])) for row in range(motion.rows.size)]
+        self.motion, self.parts = motion, [motion.take(np.array([row])) for row in range(motion.rows.size)]
         self.tolerance, self.last = tolerance, last
         self.solvers: list[DOP853 | None] = [None] * len(self.parts)
+        self.taken = np.zeros(len(self.parts), dtype=np.int64)
 
     def between(self, state: FloatArray, start: float, end: float) -> FloatArray:
         """Return the states at ``end``, of the interpolant of the step that passes it."""
@@ -51,6 +59,10 @@ class Adaptive:
         for row, one in enumerate(state):
             after[row] = self._one(row, one, start, end)
         return after
+
+    def rates(self, time: float, state: FloatArray) -> FloatArray:
+        """Return the rates of change of states."""
+        return self.motion.rates(time, state)
 
     def _one(self, row: int, state: FloatArray, start: float, end: float) -> FloatArray:
         solver, part = self.solvers[row], self.parts[row]
@@ -70,6 +82,7 @@ class Adaptive:
             before = solver.t
             with np.errstate(all="ignore"):
                 solver.step()
+            self.taken[row] += 1
             if not np.all(np.isfinite(solver.y)):
                 raise not_finite(part, 0, before, solver.f, "The adaptive steps cannot go on from there.")
             if solver.status == "failed":
@@ -86,21 +99,31 @@ class FixedSteps:
     method: str
     noise: FloatArray | None = None
     streams: tuple[np.random.Generator, ...] = ()
+    taken: IntArray = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
 
     def between(self, state: FloatArray, start: float, end: float) -> FloatArray:
         """Return the states at ``end``."""
         rows = range(len(state))
+        self.taken[:] += self._count(start, end)
         for first, length, number in self._strides(start, end, DRAWN // state.size):
             kicks = [self._kicks(row, number, length, state.shape[1]) for row in rows]
             state = self._several(state, first, length, number, None if self.noise is None else np.stack(kicks, axis=1))
         return state
 
+    def rates(self, time: float, state: FloatArray) -> FloatArray:
+        """Return the rates of change of states."""
+        return self.motion.rates(time, state)
+
     def _strides(self, start: float, end: float, most: int) -> Iterator[tuple[float, float, int]]:
         """Yield times, lengths and numbers of steps, at most so many at a time."""
-        count = max(1, math.ceil((end - start) / self.step * (1 - 1e-12)))
+        count = self._count(start, end)
         length, most = (end - start) / count, max(1, most)
         for done in range(0, count, most):
             yield start + done * length, length, min(most, count - done)
+
+    def _count(self, start: float, end: float) -> int:
+        """Return the number of steps from one time to the next."""
+        return max(1, math.ceil((end - start) / self.step * (1 - 1e-12)))
 
     def _kicks(self, row: int, number: int, length: float, width: int) -> FloatArray:
         """Return the kicks (steps, width) of a sample, from its own stream; zeros without noise."""

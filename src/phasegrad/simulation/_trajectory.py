@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,6 +55,8 @@ class Trajectory:
         How fast the frame turns: frequencies at rest are larger by that.
     noisy : bool
         Whether there was noise.
+    steps : ndarray of int, shape (...)
+        How many steps it took to follow each sample.
 
     See Also
     --------
@@ -76,9 +78,10 @@ class Trajectory:
     frame: str
     turning: FloatArray
     noisy: bool = False
+    steps: IntArray = field(default_factory=lambda: np.zeros((), dtype=np.int64))
 
     def __post_init__(self) -> None:
-        for name in ("times", "phases", "velocities", "turning"):
+        for name in ("times", "phases", "velocities", "turning", "steps"):
             object.__setattr__(self, name, frozen_array(getattr(self, name)))
 
     @property

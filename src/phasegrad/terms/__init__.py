@@ -13,7 +13,7 @@ from phasegrad.terms._interactions import Interaction, OddSeries, Sine, cosines
 from phasegrad.terms._mean_field import MeanField
 from phasegrad.terms._phase_lag import PhaseLag
 from phasegrad.terms._second_harmonic import SecondHarmonic
-from phasegrad.terms._term import Parameter, States, Stiffness, Term, Values
+from phasegrad.terms._term import LocalField, Parameter, States, Stiffness, Term, Values
 
 #: Every term a `Network` knows by the names of its parameters, in the order of the equation of motion.
 #: One whose parameters are all those of another and more stands in its place.
@@ -28,6 +28,7 @@ __all__ = [
     "Field",
     "Frequencies",
     "Interaction",
+    "LocalField",
     "MeanField",
     "NodeField",
     "OddSeries",

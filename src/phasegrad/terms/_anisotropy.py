@@ -20,7 +20,7 @@ import numpy as np
 from phasegrad._validation import Array, BoolArray, FloatArray
 from phasegrad.graphs import Graph
 from phasegrad.terms._coupling import Coupling
-from phasegrad.terms._term import Parameter, Stiffness, Values
+from phasegrad.terms._term import LocalField, Parameter, Stiffness, Values
 
 
 @dataclass(frozen=True)
@@ -115,6 +115,12 @@ class Anisotropy(Coupling):
         tied = np.zeros(graph.size, dtype=bool)
         tied[graph.edges[strength * share != 0]] = True
         return tied
+
+    def local_field(self, values: Values) -> LocalField | None:
+        """Return K, and K q of the mirrored phasors, in both directions."""
+        strength, share = self._of(values)
+        mirrored = strength * share
+        return LocalField(np.stack([strength, strength]), mirrored=np.stack([mirrored, mirrored]))
 
     def describe(self) -> str:
         """Say that there is one."""

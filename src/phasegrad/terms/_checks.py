@@ -60,6 +60,8 @@ def check_term(term: Term, graph: Graph, values: Values) -> None:
             f"{name}.stiffness is not minus the slope of {name}.force: by phases of the two ends of edges, forward and "
             "backward, of the oscillator itself, diagonal, of the sum of two ends, sums, and of all together, outer."
         )
+    if term.has_local_field:
+        _check_local_field(term, graph, values, phases, force)
     if term.local:
         _check_local(term, graph, values, force, stiffness)
     if term.symmetric:
@@ -73,6 +75,31 @@ def check_term(term: Term, graph: Graph, values: Values) -> None:
             )
         _check_slopes(f"{name}.energy_slopes", term, term.energy_slopes(graph, values, phases), graph)
     _check_slopes(f"{name}.force_slopes", term, term.force_slopes(graph, values, phases, along), graph)
+
+
+def _check_local_field(term: Term, graph: Graph, values: Values, phases: Array, force: Array) -> None:
+    """Raise ValueError where what a term says of phasors is not its force."""
+    phasors, first, second = np.exp(1j * phases), graph.first, graph.second
+    field, neighbours = term.phasor_field(values), term.local_field(values)
+    local = np.zeros(phases.shape, dtype=complex)
+    if field is not None:
+        local += field[0] + 1j * field[1]
+    strength, drive = term.mean_strength(graph, values), term.drive(graph, values)
+    if strength is not None:
+        local += strength * np.sum(phasors, axis=1, keepdims=True)
+    if neighbours is not None:
+        along, across, mirrored = (0.0 * neighbours.along if part is None else part for part in neighbours)
+        for on, other, k in ((first, second, 0), (second, first, 1)):
+            theirs = np.take(phasors, other, axis=1)
+            for row, each in enumerate((along[k] - 1j * across[k]) * theirs - mirrored[k] * theirs.conj()):
+                np.add.at(local[row], on, each)
+    pull = np.imag(local * phasors.conj()) + (0.0 if drive is None else drive)
+    if _differ(pull, force, force):
+        name = type(term).__name__
+        raise ValueError(
+            f"{name}.force is not what {name}.drive, phasor_field, phasor_edges, local_field and mean_strength say "
+            "together. Say phasor = False and has_local_field = False if it is no sine of phases."
+        )
 
 
 def _check_local(term: Term, graph: Graph, values: Values, force: Array, stiffness: Stiffness) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 from phasegrad._validation import Array, BoolArray, FloatArray
 from phasegrad.graphs import Graph
 from phasegrad.terms._interactions import Interaction, Sine, cosines
-from phasegrad.terms._term import Parameter, States, Stiffness, Term, Values, check_strongest
+from phasegrad.terms._term import LocalField, Parameter, States, Stiffness, Term, Values, check_strongest
 
 
 @dataclass(frozen=True)
@@ -141,6 +141,15 @@ class Coupling(Term):
     def phasor_edges(self, values: Values) -> Array | None:
         """Return K."""
         return self._directions(values)[0]
+
+    @property
+    def has_local_field(self) -> bool:
+        """Whether H is the sine."""
+        return type(self.interaction) is Sine
+
+    def local_field(self, values: Values) -> LocalField | None:
+        """Return the strength of each direction."""
+        return LocalField(np.stack(np.broadcast_arrays(*self._directions(values))))
 
     def links(self, values: Values) -> tuple[BoolArray, BoolArray] | None:
         """Return where each direction is not zero."""

@@ -26,6 +26,7 @@ class MeanField(Term):
     """Coupling of all to all through their mean field, of the strength ``global_coupling`` over the size, by sines."""
 
     every = (Parameter("global_coupling", "network", least=1e-6, decays=True),)
+    has_local_field = True
 
     def force(self, graph: Graph, values: Values, phases: Array) -> Array:
         """Return (K / N) (S cos theta - C sin theta)."""
@@ -77,6 +78,10 @@ class MeanField(Term):
                 f"The 'global_coupling' parameter of Network must be positive. Got {strength:g}. For oscillators that "
                 "repel each other say signed=True."
             )
+
+    def mean_strength(self, graph: Graph, values: Values) -> Array | None:
+        """Return K / N."""
+        return self._share(graph, values)
 
     def joins_all(self, values: Values) -> bool:
         """Return whether the strength is not zero."""

@@ -18,7 +18,7 @@ import numpy as np
 from phasegrad._validation import Array
 from phasegrad.graphs import Graph
 from phasegrad.terms._coupling import Coupling
-from phasegrad.terms._term import Parameter, Stiffness, Values
+from phasegrad.terms._term import LocalField, Parameter, Stiffness, Values
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,11 @@ class PhaseLag(Coupling):
         across = phases[j] - phases[i]
         on_first, on_second = forward * value(across - lag), backward * value(-across - lag)
         return torch.zeros_like(phases).index_add(0, i, on_first).index_add(0, j, on_second)
+
+    def local_field(self, values: Values) -> LocalField | None:
+        """Return K cos(alpha) and K sin(alpha) of each direction."""
+        strength, lag = np.stack(np.broadcast_arrays(*self._directions(values))), self._of(values)[-1]
+        return LocalField(strength * np.cos(lag), strength * np.sin(lag))
 
     def describe(self) -> str:
         """Say that it lags, and where the two directions differ."""

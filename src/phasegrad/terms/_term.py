@@ -111,6 +111,19 @@ class Stiffness(NamedTuple):
         return iter(zip(self[:4], most[:4], strict=True))
 
 
+class LocalField(NamedTuple):
+    """The local field h of neighbours, linear in their phasors z = exp(i theta): F_i = Im(h_i conj(z_i)).
+
+        h_i = sum_j (along - i across) z_j - mirrored conj(z_j)
+
+    Coefficients (2, b, E) of the edges, as they act on first ends and on second ones; None where all are zero.
+    """
+
+    along: Array
+    across: Array | None = None
+    mirrored: Array | None = None
+
+
 class States:
     """Phases (B, N) of a batch, with the cosines and sines that sums over it need, computed where they are asked for.
 
@@ -147,6 +160,8 @@ class Term(ABC):
     - has no energy: ``symmetric = False``; the two formulas of the energy are then never asked for;
     - is sin(theta_j - theta_i) or sin(psi_i - theta_i): ``phasor = True`` and `phasor_edges` or `phasor_field`, for the
       fastest solvers; False is always right;
+    - is linear in the phasors of others: ``has_local_field = True`` and `local_field` or `mean_strength`, for compiled
+      steps in time;
     - on an oscillator follows from its own phase and its own values alone: ``local = True``, and the same solvers ask
       for force, energy and stiffness of some of the oscillators; `harmonics`, where it has them, is for compiled code;
     - takes data, so that its values differ from sample to sample: ``drives = True`` and `in_frame`; for the gradient by
@@ -214,6 +229,11 @@ class Term(ABC):
     def parameters(self) -> tuple[Parameter, ...]:
         """The parameters it has."""
         return self.every
+
+    @property
+    def has_local_field(self) -> bool:
+        """Whether all of its force is `drive`, `phasor_field`, `local_field` and `mean_strength`."""
+        return self.phasor
 
     def __eq__(self, other: object) -> bool:
         """Terms of one kind with the same settings are equal."""
@@ -299,6 +319,15 @@ class Term(ABC):
 
     def phasor_field(self, values: Values) -> tuple[Array, Array] | None:
         """Return x, y (b, N) of a force y cos(theta) - x sin(theta)."""
+        return None
+
+    def local_field(self, values: Values) -> LocalField | None:
+        """Return how neighbours act through their phasors; the same in both directions where `phasor_edges` says so."""
+        strength = self.phasor_edges(values) if self.phasor else None
+        return None if strength is None else LocalField(np.stack([strength, strength]))
+
+    def mean_strength(self, graph: Graph, values: Values) -> Array | None:
+        """Return K (b, 1) of a force Im(h conj(z)) by the field h = K sum of all z."""
         return None
 
     def harmonics(self, values: Values) -> tuple[Array, Array] | None:
