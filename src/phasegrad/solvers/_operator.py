@@ -28,13 +28,15 @@ def operator_of(
     """
     if kind == "auto":
         kind = kind_of(system)
-    if kind == "gauss-seidel" and system.pull is None and not system.low_rank:
-        if filled is None:
-            weights, diagonal, closed = system.edge_weights(phases, floor=floor)
-            filled = weights[0], diagonal[0], closed
-        graph, (weights, diagonal, closed) = system.graph, filled
-        if np.all(diagonal > 0):
-            matrix = EdgeMatrix(graph.narrow_ends, weights, diagonal, graph.free, closed and graph.held.size == 1)
-            return matrix, GaussSeidel(matrix), None
-    rows = system.sparse_laplacian(phases, floor=floor)
-    return rows, preconditioner(system, rows, kind), outer_of(system, phases, floor=floor)
+    if system.pull is not None or system.low_rank:
+        rows = system.sparse_laplacian(phases, floor=floor)
+        return rows, preconditioner(system, rows, kind), outer_of(system, phases, floor=floor)
+    if filled is None:
+        every_weight, every_diagonal, closed = system.edge_weights(phases, floor=floor)
+        filled = every_weight[0], every_diagonal[0], closed
+    graph, (weights, diagonal, closed) = system.graph, filled
+    if kind == "gauss-seidel" and np.all(diagonal > 0):
+        matrix = EdgeMatrix(graph.narrow_ends, weights, diagonal, graph.free, closed and graph.held.size == 1)
+        return matrix, GaussSeidel(matrix), None
+    rows = graph.pattern.fill(weights, diagonal)
+    return rows, preconditioner(system, rows, kind), None

@@ -46,6 +46,7 @@ class Rows:
     system: System
     kind: str = "auto"
     effort: list[tuple[int, str]] = field(default_factory=list)
+    iterates = True
 
     @classmethod
     def of(cls, system: System, kind: str) -> Rows:
