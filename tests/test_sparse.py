@@ -151,6 +151,17 @@ def test_every_word_means_its_algebra_bit_by_bit():
         np.testing.assert_array_equal(found.phases, meant.phases)
 
 
+def test_a_state_well_below_the_tolerance_needs_no_further_step():
+    network = family("regular", 1500)
+    found = pg.find_equilibrium(network)
+    again = pg.find_equilibrium(network, start=found.phases)
+    assert found.residual <= 0.1 * 1e-12
+    assert again.steps == 0
+    np.testing.assert_array_equal(again.phases, found.phases)
+    near = pg.find_equilibrium(network, start=found.phases, tolerance=2 * float(found.residual))
+    assert near.steps == 1
+
+
 def test_an_unstable_branch_is_followed_as_the_dense_solver_does():
     """Two oscillators opposite all others: conjugate gradients stop at the negative curvature, MINRES does not."""
     network = pg.random_regular(30, 4, seed=1, omega=frequencies(30, 0.1))

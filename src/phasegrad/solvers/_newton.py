@@ -67,14 +67,15 @@ class Newton:
         made for small changes of a known equilibrium; or give the sample up.
     algebra : {"auto", "dense", "sparse", "products"}
         How linear systems with the Laplacian are solved: "dense" by LAPACK, sample by sample; "sparse" by conjugate
-        gradients on compressed rows; "products" by products of matrices that all samples of one sine-coupled network
+        gradients on sparse matrices; "products" by products of matrices that all samples of one sine-coupled network
         share, which agree with the others to the tolerance. "auto" takes "sparse" for large networks with few edges,
         else "dense".
     preconditioner : {"auto", "gauss-seidel", "jacobi", "multigrid"}
         Of the sparse algebra. "auto" probes the graph: Gauss-Seidel where few steps lead everywhere, multigrid (pyamg)
         on meshes.
     polish : bool
-        Whether a sample that has converged takes one more step for the digits below the tolerance.
+        Whether a sample that has converged takes one more step for the digits below the tolerance. In the sparse
+        algebra it does so only as long as its residual is above a tenth of the tolerance.
     progress : callable, optional
         Called with a `Progress` after every step of the sparse algebra.
 

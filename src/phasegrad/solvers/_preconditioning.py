@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from phasegrad._validation import FloatArray
 from phasegrad.dynamics import System
-from phasegrad.graphs import Graph
+from phasegrad.graphs import Graph, lazy_property
 from phasegrad.solvers._edge_matrix import EdgeMatrix
 
 KINDS = ("auto", "gauss-seidel", "jacobi", "multigrid")
@@ -78,13 +79,17 @@ class GaussSeidel:
         """Set image = M^-1 left by a forward and a backward sweep and return left . image."""
         from phasegrad.kernels import edges as loops
 
-        factor, weights = self.matrix.scaled(np.float64)
+        factor, weights = self._scaled
         edges = (*self.matrix.ends, weights)
         whole = factor * self.matrix.spread(left)
         loops.forward(*edges, whole)
         loops.backward(*edges, whole)
         image[:] = self.matrix.gathered(factor * whole)
         return float(left @ image)
+
+    @lazy_property
+    def _scaled(self) -> tuple[FloatArray, NDArray[Any]]:
+        return self.matrix.scaled(np.float64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-r"""One large sparse network: its Laplacian in compressed rows, linear systems by conjugate gradients.
+r"""One large sparse network: linear systems with its Laplacian by conjugate gradients.
 
 Newton's steps are solved only as accurately as the distance to the equilibrium deserves, so that all of them together
 cost little more than one accurate solve. Where conjugate gradients meet a direction of negative curvature the Laplacian
