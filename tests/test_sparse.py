@@ -9,6 +9,7 @@ from random_networks import make_network
 from scipy.sparse import coo_array, csgraph
 
 import phasegrad as pg
+from phasegrad.benchmarks._plain import settle_sparse
 from phasegrad.dynamics import System, build_system
 from phasegrad.solvers import Responses, is_sparse, respond
 from phasegrad.solvers._krylov import conjugate_gradients, solve_accurately
@@ -142,6 +143,13 @@ def test_spectral_seed_is_the_dense_solve():
     pattern[network.free] = np.linalg.solve(matrix, contrast[network.free])
     seeded = pg.spectral_frequencies(network)
     np.testing.assert_allclose(seeded.omega, 0.3 * pattern / np.abs(pattern).max(), atol=1e-10)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_scipys_conjugate_gradients_find_the_same_state(name):
+    """The other side of the benchmark, which shares nothing with the package but the network's numbers."""
+    network = family(name)
+    np.testing.assert_allclose(settle_sparse(network), pg.find_equilibrium(network).phases, atol=1e-8)
 
 
 def test_every_word_means_its_algebra_bit_by_bit():
