@@ -6,12 +6,16 @@ from functools import partial
 import numpy as np
 import pytest
 from random_networks import make_network
+from scipy.sparse import coo_array, csgraph
 
 import phasegrad as pg
-from phasegrad.dynamics import build_system
+from phasegrad.benchmarks._plain import settle_sparse
+from phasegrad.dynamics import System, build_system
 from phasegrad.solvers import Responses, is_sparse, respond
 from phasegrad.solvers._krylov import conjugate_gradients, solve_accurately
-from phasegrad.solvers._preconditioning import GaussSeidel, Jacobi, Multigrid, depth, probe
+from phasegrad.solvers._operator import operator_of
+from phasegrad.solvers._preconditioning import DEEP, GaussSeidel, Jacobi, Multigrid, is_deep, probe
+from phasegrad.solvers._rows import Rows
 from phasegrad.solvers._stability import stability
 
 TARGET = [0.3, -0.3]
@@ -114,8 +118,8 @@ def test_many_targets_share_one_laplacian(monkeypatch):
     equilibrium = pg.find_equilibrium(network)
     targets = frequencies((5, 2), 0.3)
     filled = []
-    fill = type(network.graph.pattern).fill
-    monkeypatch.setattr(type(network.graph.pattern), "fill", lambda *args: filled.append(1) or fill(*args))
+    fill = System.edge_weights
+    monkeypatch.setattr(System, "edge_weights", lambda *args, **how: filled.append(1) or fill(*args, **how))
     together = pg.adjoint(network, equilibrium, pg.PhaseTargets(), targets).omega
     assert len(filled) == 1
     for row, target in zip(together, targets, strict=True):
@@ -141,11 +145,29 @@ def test_spectral_seed_is_the_dense_solve():
     np.testing.assert_allclose(seeded.omega, 0.3 * pattern / np.abs(pattern).max(), atol=1e-10)
 
 
+@pytest.mark.parametrize("name", FAMILIES)
+def test_scipys_conjugate_gradients_find_the_same_state(name):
+    """The other side of the benchmark, which shares nothing with the package but the network's numbers."""
+    network = family(name)
+    np.testing.assert_allclose(settle_sparse(network), pg.find_equilibrium(network).phases, atol=1e-8)
+
+
 def test_every_word_means_its_algebra_bit_by_bit():
     network = family("regular", 400)
     for word, algebra in (("newton", "dense"), ("sparse", "sparse"), ("auto", "sparse")):
         found, meant = (pg.find_equilibrium(network, solver=s) for s in (word, pg.Newton(algebra=algebra)))
         np.testing.assert_array_equal(found.phases, meant.phases)
+
+
+def test_a_state_well_below_the_tolerance_needs_no_further_step():
+    network = family("regular", 1500)
+    found = pg.find_equilibrium(network)
+    again = pg.find_equilibrium(network, start=found.phases)
+    assert found.residual <= 0.1 * 1e-12
+    assert again.steps == 0
+    np.testing.assert_array_equal(again.phases, found.phases)
+    near = pg.find_equilibrium(network, start=found.phases, tolerance=2 * float(found.residual))
+    assert near.steps == 1
 
 
 def test_an_unstable_branch_is_followed_as_the_dense_solver_does():
@@ -160,14 +182,95 @@ def test_an_unstable_branch_is_followed_as_the_dense_solver_does():
     np.testing.assert_allclose(found.phases, dense.phases, atol=1e-12)
 
 
+class TestEdges:
+    """Laplacians as lists of edges: the same matrix, and the same solutions, as compressed rows."""
+
+    @staticmethod
+    def networks():
+        omega = frequencies(N, 0.3)
+        pairs = family("regular").edges
+        inner = pg.random_regular(N, 6, omega=omega, reference=N // 2)
+        clamped = pg.Network(pairs, 1.0, omega, inputs=(3, 400), input_mode="phase")
+        field = pg.Network(pairs, 1.0, omega, field_strength=0.2, field_phase=0.3)
+        injected = pg.Network(pairs, 1.0, omega, second_strength=0.1)
+        return {"reference": inner, "clamped": clamped, "field": field, "second harmonic": injected}
+
+    @pytest.mark.parametrize("name", ["reference", "clamped", "field", "second harmonic"])
+    def test_one_pass_gives_the_force_and_a_solve_is_that_of_the_reduced_laplacian(self, name):
+        network = self.networks()[name]
+        inputs = [0.1, -0.2] if network.clamps_inputs else None
+        system, _ = build_system(network, inputs)
+        rows = Rows.of(system, "gauss-seidel")
+        phases = system.place(frequencies((1, N), 0.3))
+        state = rows.at(phases[:, network.free])
+        np.testing.assert_allclose(state.force, system.force(phases)[:, network.free], atol=1e-13)
+        dense = system.laplacian(phases)[0]
+        matrix, inverse, _ = operator_of(system, phases, filled=(state.weights[0], state.diagonal[0], rows.closed))
+        assert matrix.floats == (name == "reference")
+        right = frequencies(network.free.size, 1.0, seed=1)
+        np.testing.assert_allclose(matrix @ right, dense @ right, atol=1e-12)
+        found = solve_accurately(matrix, right, inverse)
+        exact = np.linalg.solve(dense, right)
+        np.testing.assert_allclose(found.solution, exact, rtol=1e-9, atol=1e-9 * np.abs(exact).max())
+        assert found.left <= 3e-12
+
+    def test_a_reference_that_is_let_go_spares_iterations(self):
+        system, _ = build_system(family("regular", 4000), None)
+        phases = np.zeros((1, 4000))
+        floating, inverse, _ = operator_of(system, phases, "gauss-seidel")
+        held = system.sparse_laplacian(phases)
+        right = frequencies(3999, 1.0)
+        free, grounded = (
+            conjugate_gradients(matrix, right, swept, tolerance=1e-10)
+            for matrix, swept in ((floating, inverse), (held, GaussSeidel.of(held)))
+        )
+        assert free.iterations < 0.75 * grounded.iterations
+        np.testing.assert_allclose(free.solution, grounded.solution, atol=1e-6)
+
+    def test_weights_over_eight_decades_are_solved_to_rounding_in_spite_of_single_precision(self):
+        rng = np.random.default_rng(3)
+        network = pg.random_regular(500, 4, seed=1)
+        network = network.replace(coupling=10.0 ** rng.uniform(-4, 4, network.n_edges))
+        system, _ = build_system(network, None)
+        matrix, inverse, _ = operator_of(system, np.zeros((1, 500)), "gauss-seidel")
+        right = rng.standard_normal(499)
+        found = solve_accurately(matrix, right, inverse)
+        exact = np.linalg.solve(pg.laplacian(network, np.zeros(500)), right)
+        # The condition of 1e8 or so times the rounding of the right-hand side.
+        np.testing.assert_allclose(found.solution, exact, rtol=1e-6, atol=1e-6 * np.abs(exact).max())
+        single = conjugate_gradients(matrix, right, inverse, tolerance=0.1, enough=0.1)
+        assert single.positive
+
+    def test_the_largest_turn_is_that_across_an_edge(self):
+        system, _ = build_system(family("small world"), None)
+        step = frequencies((2, N - 1), 1.0)
+        whole = np.zeros((2, N))
+        whole[:, system.graph.free] = step
+        np.testing.assert_array_equal(Rows.of(system.take(np.zeros(2, int)), "auto").turn(step), system.turns(whole))
+        step[1, 7] = np.nan
+        assert np.isnan(Rows.of(system.take(np.zeros(2, int)), "auto").turn(step)[1])
+
+
 class TestPreconditioners:
     def test_the_probe_knows_meshes_from_expanders(self):
         shallow = pg.random_regular(4000, 6)
         deep = pg.lattice(40, 100)
-        matrices = [pg.laplacian(network, np.zeros(4000), compressed=True) for network in (shallow, deep)]
-        # From the middle of a 40 x 100 grid the farthest corner is 20 + 99 steps away.
-        assert [depth(matrix) for matrix in matrices][1] == 20 + 99
-        assert [probe(matrix) for matrix in matrices] == ["gauss-seidel", "multigrid"]
+        graphs = [network.graph for network in (shallow, deep)]
+        assert [probe(graph) for graph in graphs] == ["gauss-seidel", "multigrid"]
+
+    @pytest.mark.parametrize("length", [2 * DEEP, 2 * DEEP + 1, 2 * DEEP + 2])
+    def test_the_probe_counts_steps_whatever_the_order_of_the_nodes(self, length):
+        """A ring of so many nodes, and 20 more on each of them, is half as deep as the ring is long, plus one."""
+        size = 21 * length
+        ring, leaves = np.arange(length), np.arange(length, size)
+        edges = np.concatenate([np.stack([ring, (ring + 1) % length], 1), np.stack([leaves % length, leaves], 1)])
+        shuffled = np.random.default_rng(0).permutation(size)
+        for order in (np.arange(size), shuffled):
+            graph = pg.Network(order[edges], 1.0, np.zeros(size)).graph
+            links = np.ones(graph.n_edges), tuple(graph.edges.T)
+            matrix = coo_array(links, shape=(size, size)).tocsr()
+            steps = csgraph.shortest_path(matrix, directed=False, unweighted=True, indices=size // 2)
+            assert is_deep(graph) == (np.max(steps) > DEEP)
 
     @pytest.mark.parametrize("build", [Jacobi.of, GaussSeidel.of, Multigrid.of])
     def test_conjugate_gradients_solves_what_a_factorisation_solves(self, build):

@@ -311,6 +311,16 @@ class System:
         nudge = sparse.coo_array((curvature[row, column], (where[row], where[column])), shape=matrix.shape)
         return (matrix + nudge).tocsr()
 
+    def edge_weights(self, phases: Array, *, floor: float | None = None) -> tuple[Array, Array, bool]:
+        """Return minus the entries of the Laplacian off its diagonal, (B, E), the diagonal, (B, N), and one fact.
+
+        That is whether the force follows from differences of phases across edges alone: then every row sums to zero
+        where nothing is held. Reciprocal coupling only; nudge and low rank are left aside.
+        """
+        parts = self._stiffness(phases, floor)
+        weights, _, diagonal = self._weights(parts, phases.shape[0])
+        return weights, diagonal, all(part.diagonal is None and part.sums is None for part in parts)
+
     def outer(self, phases: Array, *, floor: float | None = None) -> tuple[Array, Array] | None:
         """Return factors A, B (B, N, k) of the low-rank part of the Laplacian, minus A B^T, or None."""
         return self._summed_outer(self._stiffness(phases, floor)) if self.low_rank else None

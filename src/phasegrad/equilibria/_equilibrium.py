@@ -272,7 +272,7 @@ def find_equilibrium(
     start : array_like of shape (..., N), "zero" or "random", optional
         Where to begin: at zero (default), at given phases (a warm start), or at uniformly random ones.
     solver : {"auto", "newton", "sparse", "flow", "batch"} or Solver
-        "newton" is guarded Newton with dense matrices, "sparse" the same on compressed sparse rows; "flow" follows the
+        "newton" is guarded Newton with dense matrices, "sparse" the same with conjugate gradients; "flow" follows the
         physical dynamics and finishes with Newton. "auto" takes Newton, the sparse one for a large reciprocal network
         with few edges and, without an energy to descend, follows the dynamics where Newton found nothing stable.
         "batch" settles all samples of a sine-coupled network by matrix products, from where field alignment leads: much

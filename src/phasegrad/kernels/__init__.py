@@ -1,10 +1,10 @@
 """Compiled code: nothing here knows networks, only arrays. Numba is loaded with the first of its parts that is used.
 
 `lanes` trains many small networks in lock-step, one per lane of a vector; `layers` settles a mini-batch of one network,
-one sample per lane; `sparse` are the loops of conjugate gradients; `fill` foresees what a sparse factorisation costs;
-`motion` and `adaptive` take steps in time; `flips` anneals spins.
-Where there is no Numba (in a browser, say), ``COMPILES`` is False and only `sparse`, `fill` and `flips` are there, as
-plain Python.
+one sample per lane; `sparse` and `edges` are the loops of conjugate gradients; `fill` foresees what a sparse
+factorisation costs; `motion` and `adaptive` take steps in time; `flips` anneals spins.
+Where there is no Numba (in a browser, say), ``COMPILES`` is False and only `sparse`, `edges`, `fill` and `flips` are
+there, as plain Python.
 """
 
 from importlib import import_module
@@ -13,13 +13,20 @@ from typing import Any
 from phasegrad.kernels._entrance import COMPILES
 
 _PARTS = {
-    "adaptive": "_adaptive", "fill": "_fill", "flips": "_flips", "lanes": "_lanes", "layers": "_layers",
-    "motion": "_motion", "nudges": "_nudge", "program": "_program", "sparse": "_sparse", "tile": "_tile",
-}  # fmt: skip
+    "adaptive": "_adaptive",
+    "edges": "_edges",
+    "fill": "_fill",
+    "flips": "_flips",
+    "lanes": "_lanes",
+    "layers": "_layers",
+    "motion": "_motion",
+    "nudges": "_nudge",
+    "program": "_program",
+    "sparse": "_sparse",
+    "tile": "_tile",
+}
 
-__all__ = [
-    "COMPILES", "Rows", "adaptive", "fill", "flips", "lanes", "layers", "motion", "nudges", "program", "sparse", "tile",
-]  # fmt: skip
+__all__ = ["COMPILES", "Rows", *_PARTS]
 
 
 def __getattr__(name: str) -> Any:

@@ -118,7 +118,7 @@ def _sparse_tables(figures: dict[str, Any]) -> list[Table]:
     return [
         Table("speed-sparse", "One large sparse network: CPU seconds; adjoint by all frequencies and couplings",
               headings, growth),
-        Table("speed-others", "Equilibrium, random regular graph of degree 6: CPU seconds",
+        Table("speed-others", "One equilibrium against SciPy: CPU seconds",
               ("against", "other", "phasegrad", "ratio"), others),
         Table("speed-nudged", "Gradient by omega at the default beta: relative error against adjoint",
               ("family", "N", "two-phase", "centred"), nudged),

@@ -1,8 +1,8 @@
 r"""A batch of samples as Newton's method sees it: forces on the oscillators that move, and systems with the Laplacian.
 
 `Dense` factors the Laplacian of every sample by LAPACK. `Rows` (`phasegrad.solvers._rows`) keeps one large sparse
-Laplacian in compressed rows and solves by conjugate gradients; `Products` (`phasegrad.solvers._products`) shares matrix
-products between the samples of one sine-coupled network. Newton's loop is the same for all three.
+Laplacian as edges or compressed rows and solves by conjugate gradients; `Products` (`phasegrad.solvers._products`)
+shares matrix products between the samples of one sine-coupled network. Newton's loop is the same for all three.
 """
 
 from __future__ import annotations

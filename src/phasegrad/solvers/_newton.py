@@ -34,6 +34,7 @@ _SLIP = 4 * np.pi
 _WEAKER, _CRAWLS, _PATIENCE = 0.95, 10, 10
 _HALF, _FEW_STEPS = 0.5, 4
 _LOOSEST = 1e-2
+_POLISHED = 0.1
 
 
 @dataclass(frozen=True)
@@ -66,14 +67,15 @@ class Newton:
         made for small changes of a known equilibrium; or give the sample up.
     algebra : {"auto", "dense", "sparse", "products"}
         How linear systems with the Laplacian are solved: "dense" by LAPACK, sample by sample; "sparse" by conjugate
-        gradients on compressed rows; "products" by products of matrices that all samples of one sine-coupled network
+        gradients on sparse matrices; "products" by products of matrices that all samples of one sine-coupled network
         share, which agree with the others to the tolerance. "auto" takes "sparse" for large networks with few edges,
         else "dense".
     preconditioner : {"auto", "gauss-seidel", "jacobi", "multigrid"}
         Of the sparse algebra. "auto" probes the graph: Gauss-Seidel where few steps lead everywhere, multigrid (pyamg)
         on meshes.
     polish : bool
-        Whether a sample that has converged takes one more step for the digits below the tolerance.
+        Whether a sample that has converged takes one more step for the digits below the tolerance. In the sparse
+        algebra it does so only as long as its residual is above a tenth of the tolerance.
     progress : callable, optional
         Called with a `Progress` after every step of the sparse algebra.
 
@@ -164,8 +166,7 @@ class _Iteration:
     def run(self) -> tuple[Array, FloatArray, IntArray]:
         done = np.zeros(self.rows.size, dtype=bool)
         for taken in range(self.settings.max_steps):
-            near = self.left[self.rows] <= self.tolerance[self.rows]
-            self._keep_going(~done if self.settings.polish else ~done & ~near)
+            self._keep_going(~(done | self._finished()))
             if self.rows.size == 0:
                 break
             near = self.left[self.rows] <= self.tolerance[self.rows]
@@ -188,6 +189,16 @@ class _Iteration:
             self._tell()
         return self.found, self.left, self.steps
 
+    def _finished(self) -> BoolArray:
+        """Return which samples need no further step, not even one to polish them.
+
+        Where systems are solved by iterations, a step for a residual that is well below the tolerance would not be.
+        """
+        share = 1.0
+        if self.settings.polish:
+            share = _POLISHED if getattr(self.mechanics, "iterates", False) else -np.inf
+        return np.asarray(self.left[self.rows] <= share * self.tolerance[self.rows])
+
     def _keep_going(self, going: BoolArray) -> None:
         """Leave out the samples that are done."""
         if not np.all(going):
@@ -198,7 +209,7 @@ class _Iteration:
         """Return the steps, where there is one, and where it is not Newton's on a positive definite Laplacian."""
         left, tolerance = self.left[self.rows], self.tolerance[self.rows]
         # Accurate enough for quadratic convergence, but never beyond what the last step needs.
-        accuracy = np.maximum(np.minimum(_LOOSEST, left), 0.1 * tolerance / np.maximum(left, 1e-200))
+        accuracy = np.maximum(np.minimum(_LOOSEST, left), _POLISHED * tolerance / np.maximum(left, 1e-200))
         step, usable = self.mechanics.newton(self.state, accuracy)
         bent = np.zeros(usable.shape, dtype=bool)
         if self.settings.indefinite != "stop" and self.mechanics.system.has_energy and not np.all(usable):

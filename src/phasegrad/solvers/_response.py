@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-from scipy import sparse
 from scipy.linalg import lapack
 
 from phasegrad._validation import Array, BoolArray
 from phasegrad.dynamics import System
 from phasegrad.solvers._choice import is_sparse, refuse_dense_solve
-from phasegrad.solvers._krylov import Outer, outer_of, solve_accurately
+from phasegrad.solvers._krylov import solve_accurately
 from phasegrad.solvers._linear import chunks, solve_general
-from phasegrad.solvers._preconditioning import Preconditioner, preconditioner
-
-Operator = tuple[sparse.csr_array, Preconditioner, Outer]
+from phasegrad.solvers._operator import Operator, operator_of
 
 # A sparse solve that ends with more than this share of its right-hand side left has not found an answer.
 _LOST = 1e-8
@@ -99,8 +96,7 @@ def _operators(system: System, phases: Array) -> Iterator[Operator]:
     for b in range(system.batch):
         if operator is None or not (shared and np.array_equal(phases[b], phases[before])):
             one = system.take(np.array([b]))
-            matrix = one.sparse_laplacian(phases[b : b + 1])
-            before, operator = b, (matrix, preconditioner(one, matrix), outer_of(one, phases[b : b + 1]))
+            before, operator = b, operator_of(one, phases[b : b + 1])
         yield operator
 
 

@@ -102,7 +102,7 @@ def is_positive_with(system: System, weights: FloatArray, diagonal: FloatArray, 
     """
     form = Form.between(system.graph, *(np.stack([each, each]) for each in (weights, diagonal, sums)))
     if is_sparse(system) and form.size > DENSE_CERTIFICATE:
-        mesh = kind_of(system, form.lower) == "multigrid"
+        mesh = kind_of(system) == "multigrid"
         return form.examine(lambda matrix: preconditioner(system, matrix), mesh=mesh).proved
     rounding = 8 * form.size * _EPS * form.norm
     return bool(is_positive_definite(form.lower.toarray()[None], rounding)[0])
@@ -285,7 +285,7 @@ def _judge_sparse(system: System, phases: Array, eigenvalue: bool, explain: bool
     if proven and not eigenvalue:
         return Verdict.STABLE, np.nan, np.nan
     form = Form.of(system, phases)
-    mesh = kind_of(system, form.lower) == "multigrid"
+    mesh = kind_of(system) == "multigrid"
 
     def precondition(matrix: Any) -> Any:
         return preconditioner(system, matrix)
