@@ -281,6 +281,24 @@ def test_verdicts_count_eigenvalues_from_a_floor():
         assert bool(verdict[0] == int(Verdict.STABLE)) == (share < 1)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_an_eigenvalue_of_exactly_zero_is_neither_proved_nor_refuted(dtype):
+    """At rest a hidden and an output oscillator have the Laplacian [[2, -1], [-1, 1 + field]], singular at -1/2."""
+    found, settled = [], None
+    for field in (-0.25, -0.5, -0.75):
+        network = pg.signed_layers(1, 1, 1).replace(
+            coupling=[0.5, 1.0], field_strength=[0.0, 0.5, field], field_phase=np.zeros(3)
+        )
+        batch = _batch(network, np.zeros((1, 1)), dtype)
+        states = [torch.stack((torch.ones_like(each[0]), torch.zeros_like(each[0]))) for each in batch.cold()]
+        fields = batch.fields(states)
+        matrix = laplacians(batch, states, batch.stiffness(states, fields))[0]
+        assert matrix.tolist() == [[2.0, -1.0], [-1.0, 1.0 + field]]
+        settled = settled or settle(batch, torch.full((1,), 1e-6, dtype=dtype))
+        found.append(Verdict(int(verdicts(batch, settled._replace(states=states, fields=fields))[0])))
+    assert found == [Verdict.STABLE, Verdict.UNPROVED, Verdict.UNSTABLE]
+
+
 def test_an_index_takes_and_puts_runs_and_any_places():
     values = torch.arange(10.0)
     for places in (slice(2, 5), np.array([7, 1, 3]), np.arange(10)):
