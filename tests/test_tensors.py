@@ -263,6 +263,24 @@ class TestRandomVectors:
             assert proved.all()
             assert not refuted.any()
 
+    @pytest.mark.parametrize("reach", certificates._REACHES)
+    def test_a_direction_that_is_luckier_than_the_stated_chance_proves_nothing(self, reach, monkeypatch):
+        """Of a unit vector the part along any direction is below t with a probability below t sqrt(2 n / pi).
+
+        Six oscillators pull on four with one strength each, so that N has the eigenvalues 1, -1 and else 0. The vector
+        has twice the part along the first of them that is allowed to be missed with a chance of 1e-9 in all.
+        """
+        network = pg.layers(2, pg.Dense(6), pg.Dense(4), field=1.0)
+        batch, settled = _settled(network.replace(coupling=np.ones(network.n_edges)), np.zeros((1, 2)))
+        states = [torch.stack((torch.ones_like(each[0]), torch.zeros_like(each[0]))) for each in settled.states]
+        stiffness = [states[0][0], torch.full((1, 6), 4.0).double(), torch.full((1, 4), 6.0).double()]
+        small = 2 * 1e-9 / len(certificates._REACHES) * np.sqrt(np.pi / (2 * 10))
+        still = torch.tensor([[1.0, -1.0, 0.0, 0.0, 0.0, 0.0]], dtype=torch.float64) / np.sqrt(2)
+        vector = [still + small / np.sqrt(12), torch.full((1, 4), small / np.sqrt(8), dtype=torch.float64)]
+        monkeypatch.setattr(certificates, "_drawn", lambda batch, like: [like[0], *vector])
+        sure, _ = certificates._chebyshev(batch, states, stiffness, reach)
+        assert not sure.any()
+
     def test_the_callers_random_numbers_stay(self):
         torch.manual_seed(5)
         before = torch.random.get_rng_state()

@@ -163,6 +163,7 @@ def test_wrong_matrices_are_refused(matrix, message):
         (lambda: pg.layered(2, 5, 2, coupling_scale=-1), "'coupling_scale' parameter"),
         (lambda: pg.random_network(3, n_outputs=4), "4 outputs out of 3"),
         (lambda: pg.random_network(True), "'n' parameter"),
+        (lambda: pg.random_network(0), "'n' parameter of random_network"),
         (lambda: pg.random_network(5, p="often"), "'p' parameter of random_network must be a float from 0 to 1"),
         (lambda: pg.random_network(5, spread=np.inf), "'spread' parameter of random_network"),
         (lambda: pg.random_network(5, mean_coupling=0), "'mean_coupling' parameter of random_network"),
