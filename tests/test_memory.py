@@ -265,7 +265,9 @@ def test_pictures_show_patterns_states_and_capacity(letters):
         shown = axes.collections[1].get_array()
         assert np.array_equal(np.ravel(shown), letters.patterns[1])
         many = memory.hebbian(np.where(np.arange(27)[:, None] % np.arange(1, 28) < 1, 1.0, -1.0)[:20])
-        extents = [each.get_datalim(each.axes.transData).extents for each in many.plot().collections]
+        shown = many.plot()
+        extents = [each.get_datalim(each.axes.transData).extents for each in shown.collections]
+        assert max(bottom for *_, bottom in extents) <= shown.get_ylim()[0]
         for k, (left, top, right, bottom) in enumerate(extents):
             # Two pictures lie apart if one is beside or below the other.
             others = extents[:k]

@@ -217,7 +217,7 @@ class TestDyadic:
 
     @pytest.mark.parametrize("method", [pg.dyadic, pg.centred])
     def test_the_nudge_that_is_advised_is_as_strong_as_it_may_be(self, method):
-        """It is the one with an error of one per cent, rounded to a digit, if errors grow by the square of the nudge."""
+        """Its error is one per cent, as far as errors grow by the square of the nudge and one digit goes."""
         question = asked(make_network(8, 3, kind="clamped"))
         exact = pg.adjoint(*question, wrt="coupling").coupling
         with pytest.warns(pg.GradientWarning, match="too strong") as caught:

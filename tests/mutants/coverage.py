@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,8 +28,9 @@ OPTIONS = ["-q", "--no-header", "-W", "ignore::pytest.PytestAssertRewriteWarning
 OPTIONS += ["-p", "no:xdist", "-p", "no:cacheprovider"]
 #: Seconds of processor time after which a test counts as slow: it is left out, since changes are tried by quick ones.
 SLOW = 2.0
-#: Cases of a parametrized test that are recorded: the others reach the same lines, or nearly so.
-CASES = 2
+#: Seconds of processor time that the cases of a parametrized test may take before the others are left out as well:
+#: they reach the same lines, or nearly so, and are tried on what the recorded ones let pass.
+CASES = 1.0
 #: Seconds after which a part of the unchanged tests counts as hanging.
 PATIENCE = 3600.0
 
@@ -172,14 +174,11 @@ class Recorder:
         self.fixtures: dict[Any, set[tuple[str, int]]] = {}
         self.outcome, self.began = "passed", 0.0
         self.left: dict[int, tuple[CodeType, set[int]]] = {}
+        self.taken: Counter[str] = Counter()
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        """Keep this part of the tests, the first cases of each function, without those that are known."""
-        cases: dict[str, list[Any]] = {}
-        for item in items:
-            cases.setdefault(function_of(item.nodeid), []).append(item)
-        kept = [item for every in cases.values() for item in every[:CASES]]
-        items[:] = [item for item in kept[self.part :: self.parts] if item.nodeid not in self.known]
+        """Keep this part of the tests, without those that are known."""
+        items[:] = [item for item in items[self.part :: self.parts] if item.nodeid not in self.known]
 
     def pytest_runtest_protocol(self, item: Any) -> None:
         """Begin a test as if it were the first in its process: with empty caches."""
@@ -195,8 +194,14 @@ class Recorder:
         signal.setitimer(signal.ITIMER_PROF, SLOW)
         self.watch(True)
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: Any) -> None:
+        """Leave out a case of which there were enough."""
+        if self.taken[function_of(item.nodeid)] > CASES:
+            self.leave(0, None)
+
     def leave(self, number: int, frame: FrameType | None) -> None:
-        """Leave a test that takes long."""
+        """Leave a test out that takes long."""
         self.outcome = "slow"
         pytest.skip("slow")
 
@@ -213,6 +218,7 @@ class Recorder:
         for path, line in sorted(self.lines):
             found.setdefault(self.paths[path], []).append(line)
         seconds = round(time.process_time() - self.began, 3)
+        self.taken[function_of(nodeid)] += seconds
         self.tests[nodeid] = {"seconds": seconds, "outcome": self.outcome, "lines": found}
 
     @pytest.hookimpl(wrapper=True)
