@@ -127,6 +127,10 @@ def test_the_stiffest_weight_of_an_edge_is_its_coupling_times_the_steepest_slope
     steepest = np.max(np.abs(interaction.derivative(grid)))
     stiffest = term.stiffest(system.graph, system.values)
     np.testing.assert_allclose(stiffest.forward[0], network.coupling * steepest, rtol=1e-4)
+    one_way = network.replace(coupling_reverse=network.coupling[::-1])
+    stiffest = term.of(one_way.parameters, interaction).stiffest(system.graph, build_system(one_way, None)[0].values)
+    np.testing.assert_allclose(stiffest.forward[0], network.coupling * steepest, rtol=1e-4)
+    np.testing.assert_allclose(stiffest.backward[0], network.coupling[::-1] * steepest, rtol=1e-4)
     phases = np.random.default_rng(1).uniform(-np.pi, np.pi, (1, 5))
     i, j = network.edges.T
     weights = term.stiffness(system.graph, system.values, phases).forward[0]

@@ -71,6 +71,18 @@ class TestComponents:
         assert 1 / (2 * np.pi * np.sqrt(parts.inductance * parts.capacitance)) == pytest.approx(2e8)
         assert np.sqrt(parts.inductance / parts.capacitance) == pytest.approx(75.0)
 
+    def test_without_a_word_about_it_a_circuit_has_the_scale_that_its_pages_name(self):
+        assert Circuit(pair(0.8)).components.eps == Components().eps == 0.01
+
+    def test_all_of_the_last_fifth_must_be_settled(self):
+        """The second phase moves by 0.3 rad in the middle of the first of the windows that make up the last fifth."""
+        times = np.linspace(0, 100e-6, 20_001)
+        for share, moved in ((0.81, True), (0.78, False)):
+            late = np.where(times < share * 100e-6, 0.3, 0.0)
+            angles = 2 * np.pi * 1e6 * times[:, None] + np.stack([np.zeros_like(late), late], axis=1)
+            found = lock(Waveforms(times, np.cos(angles)), 1e6)
+            assert (found.errors.max() > 0.01) == moved
+
     def test_a_coupling_is_what_averaging_makes_of_its_resistor(self):
         parts = Components(eps=0.02)
         rate = 1 / (2 * parts.resistors(1.7) * parts.capacitance)

@@ -135,3 +135,9 @@ def test_batches_of_phases_and_inputs_broadcast():
 def test_wrong_phases_are_refused():
     with pytest.raises(ValueError, match=r"'phases' parameter of force must have a last axis of length 4"):
         pg.force(pg.ring(4), np.zeros(3))
+
+
+@pytest.mark.parametrize("nudge", ["strong", (pg.PhaseTargets(), [0.0], 0.1), pg.Nudge(None, [0.0], 0.1)])
+def test_what_is_no_nudge_towards_a_cost_is_refused(nudge):
+    with pytest.raises(TypeError, match=r"'nudge' parameter must be a Nudge\(objective, target, beta\)"):
+        pg.force(pg.ring(4, outputs=[1]), np.zeros(4), nudge=nudge)

@@ -11,7 +11,7 @@ from scipy.optimize import fsolve
 import phasegrad as pg
 from phasegrad.dynamics import build_system
 from phasegrad.equilibria._equilibrium import settle
-from phasegrad.solvers import StiffFlow
+from phasegrad.solvers import StiffFlow, branch_solver
 
 PAIR = pg.Network([[0, 1]], 2.0, [0.5, -0.5])
 
@@ -605,6 +605,9 @@ class TestBadInput:
     def test_a_matrix_too_large_for_memory_is_refused_beforehand(self):
         with pytest.raises(ValueError, match="dense matrices stop at 12000"):
             pg.find_equilibrium(pg.ring(20_000), solver="newton")
+        system, _ = build_system(pg.ring(12_001, coupling_reverse=np.full(12_001, 2.0)), None)
+        with pytest.raises(ValueError, match="The sparse way is for reciprocal coupling only: use a smaller network"):
+            branch_solver(system)
 
 
 def test_an_equilibrium_in_place_of_phases_is_refused_with_what_to_give():

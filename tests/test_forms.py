@@ -1,6 +1,7 @@
 """Every way of proving a quadratic form positive definite, or not, against all eigenvalues of its matrix."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -224,6 +225,21 @@ def test_a_positive_vector_bounds_the_spectrum_of_an_m_matrix_from_below(seed):
     floor = form._floor(_forms._Iterations(form.positive, precondition(form.positive), 1e7))
     assert 0.05 * exact < floor <= exact
     assert Form.below(form.positive, -vector) is None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_that_bound_is_below_its_exact_value(seed):
+    """Fractions have no rounding, and a chain has rows of three entries at most, so that little hides its own."""
+    size, rng = 30, np.random.default_rng(seed)
+    ends, weight, ground = np.arange(size), rng.uniform(0.5, 2.0, size - 1), np.full(size, 1e-3)
+    matrix = Form(ends[:-1], ends[1:], weight, weight, ground, ground).positive
+    vector = np.abs(np.linalg.eigh(matrix.toarray())[1][:, 0])
+    rows = [[(Fraction(value), k) for k, value in enumerate(row) if value] for row in matrix.toarray().tolist()]
+    images = [sum(value * Fraction(vector[k]) for value, k in row) for row in rows]
+    exact = min(image / Fraction(each) for image, each in zip(images, vector, strict=True))
+    bound = Form.below(matrix, vector)
+    assert bound <= exact
+    assert bound == pytest.approx(float(exact), rel=1e-9)
 
 
 def test_the_rounding_of_factors_bounds_what_they_differ_by():

@@ -105,6 +105,19 @@ def test_scores_and_certificates_are_those_of_numpy():
     assert not np.any(histories[1].test_unsettled + histories[1].test_unstable)
 
 
+def test_certificates_by_random_vectors_are_those_of_the_cpu():
+    """They are for more oscillators than are factored, where no layer can be eliminated."""
+    from phasegrad.solvers import Verdict
+    from phasegrad.tensors import Batch, Structure, Weights, settle, verdicts
+
+    network, (x, _) = pg.layers(16, pg.Dense(150), pg.Dense(150), pg.Dense(3), gain=0.4, field=2.0, seed=3), samples()
+    for device in ("cpu", "cuda"):
+        parameters = {name: torch.tensor(values.copy(), device=device) for name, values in network.parameters.items()}
+        batch = Batch.of(Weights(Structure.of(network), parameters, turning=True), torch.tensor(x, device=device))
+        settled = settle(batch, torch.full((len(x),), 1e-12, dtype=torch.float64, device=device))
+        assert (verdicts(batch, settled) == int(Verdict.STABLE)).all()
+
+
 @pytest.mark.parametrize("dtype", ["float32", "tf32", "float64"])
 def test_a_convolution_learns(dtype):
     x, _ = samples(120, seed=2)

@@ -5,6 +5,7 @@ which digits are lost: close to the loss of locking, and with strengths that spa
 """
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from exact_gradients import exact_gradient
 from random_networks import INTERACTIONS, connected_edges
 
 import phasegrad as pg
+from phasegrad.dynamics import build_system
+from phasegrad.gradients._exact import force_rounding
 from phasegrad.gradients._local import transposed_product
 from phasegrad.gradients._question import ask
 
@@ -326,3 +329,17 @@ def test_training_on_a_biased_gradient_says_so_once():
     assert "the coupling is not reciprocal, and gradient='centred' is biased there" in str(said[0].message)
     pg.train(network, (x, x / 2), gradient="adjoint", **options)
     pg.train(network, (x, x / 2), **{**options, "epochs": 0})
+
+
+@pytest.mark.parametrize("strong", [1.0, 1e6])
+def test_forces_are_as_well_known_as_is_stated(strong):
+    """Against long doubles. Where coupling is not reciprocal, what the reference feels is part of every force."""
+    network = pg.Network([(0, 1), (1, 2)], [strong, 1.0], [0.1, 0.2, -0.3], coupling_reverse=[1.0, 0.5], outputs=[2])
+    phases = np.random.default_rng(0).uniform(-1, 1, (50, 3))
+    system = build_system(network, None)[0].take(np.zeros(50, dtype=np.int64))
+    stated = force_rounding(SimpleNamespace(system=system, phases=phases, network=network, inputs=None))
+    first, second = np.sin(np.diff(phases.astype(np.longdouble), axis=1)).T
+    omega = network.omega.astype(np.longdouble)
+    pulls = np.stack([strong * first, second - first, -second / 2], axis=1) + omega
+    exact = pulls - pulls[:, :1]
+    assert np.all(np.abs(system.force(phases) - exact) <= stated)

@@ -124,6 +124,7 @@ class TestPresets:
         kind = preset("cmos-ring-65nm").replace(coupling_levels=9)
         assert "coupling_levels" not in dict(kind.sources)
         assert "coupling_levels = 9\n" in str(kind)
+        assert str(Hardware()).splitlines()[1:] == ["  no faults"]
 
     def test_an_unknown_one_is_refused_with_the_nearest(self):
         with pytest.raises(ValueError, match="Did you mean 'cmos-ring-65nm'"):
@@ -477,6 +478,14 @@ class TestOnDevice:
 
 
 class TestBudget:
+    def test_a_meter_that_a_nudge_drowns_out_costs_no_direction(self):
+        """The gradient that a chip has is what a perfect meter finds by a weak nudge, whatever meter the chip has."""
+        chosen = pg.hardware.task("vowels", 2)
+        kind = chosen.fitted(Hardware(readout=pg.Readout(1e-4)))
+        assert chosen.plan.epochs == 10
+        entry, _ = pg.hardware.learn_with(kind, chosen.networks, chosen.data, chosen.plan.replace(epochs=0))
+        assert entry.mean_cosine > 0.99
+
     def test_faults_are_learned_with_alone_and_together(self):
         chosen = pg.hardware.task("vowels", 2)
         kind = chosen.fitted(

@@ -435,6 +435,12 @@ class TestWriting:
                 subprocess.run([sys.executable, "-c", script, str(name)], stdout=out, check=True)
             assert (tmp_path / "out").read_text() == "first\n2\nthird\n"
 
+    @linux
+    def test_standard_output_is_told_from_the_stream_of_errors(self, capfd, tmp_path):
+        assert _files.is_standard_output(Path("/dev/fd/1"))
+        assert not _files.is_standard_output(Path("/dev/fd/2"))
+        assert not _files.is_standard_output(tmp_path / "nothing")
+
     @pytest.mark.parametrize("write", [lambda path: _files.write_bytes(path, b"x"), _files.check_place])
     def test_a_place_that_cannot_be_is_said(self, tmp_path, write):
         (tmp_path / "old").write_text("before")

@@ -264,6 +264,14 @@ def test_pictures_show_patterns_states_and_capacity(letters):
         assert [words.get_text() for words in axes.texts] == ["0", "1", "2"]
         shown = axes.collections[1].get_array()
         assert np.array_equal(np.ravel(shown), letters.patterns[1])
+        many = memory.hebbian(np.where(np.arange(27)[:, None] % np.arange(1, 28) < 1, 1.0, -1.0)[:20])
+        shown = many.plot()
+        extents = [each.get_datalim(each.axes.transData).extents for each in shown.collections]
+        assert max(bottom for *_, bottom in extents) <= shown.get_ylim()[0]
+        for k, (left, top, right, bottom) in enumerate(extents):
+            # Two pictures lie apart if one is beside or below the other.
+            others = extents[:k]
+            assert all(a >= right or b >= bottom or c <= left or d <= top for a, b, c, d in others)
         again = letters.recall(letters.patterns).plot(plt.subplots()[1])
         assert [words.get_text() for words in again.texts] == ["0: 1.00", "1: 1.00", "2: 1.00"]
         numbers = np.array([0.5, 0.25])

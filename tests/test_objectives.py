@@ -94,6 +94,20 @@ class TestCostsThatCannotBeUsed:
         with pytest.raises(ValueError, match=message):
             pg.adjoint(network, pg.find_equilibrium(network, [0.1, 0.2]), Own(), [0.1, 0.2])
 
+    def test_that_is_noticed_of_small_costs_as_well(self):
+        """The sum of weighted costs has parts of any size: what counts is the force beside the cost."""
+
+        class Own(pg.PhaseTargets):
+            def cost(self, phases, target):
+                return 1e-4 * super().cost(phases, target)
+
+            def force(self, phases, target):
+                return -1e-4 * super().force(phases, target)
+
+        network = pg.layered(2, 3, 2)
+        with pytest.raises(ValueError, match=r"Own\.force must be minus the slope of its cost"):
+            pg.adjoint(network, pg.find_equilibrium(network, [0.1, 0.2]), Own(), [0.8, -0.9])
+
     def test_a_force_with_kinks_is_taken(self):
         class Hinge(pg.Cost):
             def cost(self, phases, target):
@@ -119,6 +133,7 @@ class TestCostsThatCannotBeUsed:
             ({"accept": (0.1, 0.2, 0.3)}, "must be two numbers"),
             ({"record": 5}, "'record' parameter of the plan must be one of 'condition'.* Got 5"),
             ({"learn": [("omega",)]}, "'learn' of the plan must be names of parameters"),
+            ({"learn": {"omega": -0.5}}, r"learn\['omega'\].* Got -0\.5"),
             ({"learning_rate": -1}, "'learning_rate' parameter of the plan must be a number, 0 or more. Got -1"),
             ({"objective": pg.CosineCrossEntropy}, r"must be a cost.*\(a class: call it\)"),
         ],

@@ -135,6 +135,12 @@ class TestNetworks:
         faces = [to_hex(patch.get_facecolor()).upper() for patch in axes.patches]
         assert faces == [ROLES["input"]] * 2 + [ROLES["hidden"]] * 5 + [ROLES["output"]] * 2
 
+    def test_without_phases_edges_are_as_wide_as_their_coupling(self, network, axes):
+        network.plot(axes)
+        widths = collection(axes, "_edges").get_linewidths()
+        assert np.array_equal(np.argsort(widths, kind="stable"), np.argsort(network.coupling, kind="stable"))
+        assert axes.get_title(loc="left") == f"9 oscillators, {network.n_edges} edges (width: coupling)"
+
     def test_edges_are_as_wide_as_their_stress(self, network, state, axes):
         network.plot(axes, phases=state.phases[0])
         phases, (i, j) = state.phases[0], network.edges.T

@@ -215,6 +215,18 @@ class TestDyadic:
         with pytest.warns(pg.GradientWarning, match="too strong. Try beta="):
             pg.dyadic(*asked(make_network(8, 3, kind="clamped")), beta=0.5, wrt="coupling")
 
+    @pytest.mark.parametrize("method", [pg.dyadic, pg.centred])
+    def test_the_nudge_that_is_advised_is_as_strong_as_it_may_be(self, method):
+        """Its error is one per cent, as far as errors grow by the square of the nudge and one digit goes."""
+        question = asked(make_network(8, 3, kind="clamped"))
+        exact = pg.adjoint(*question, wrt="coupling").coupling
+        with pytest.warns(pg.GradientWarning, match="too strong") as caught:
+            method(*question, beta=0.5, wrt="coupling")
+        (words,) = [str(each.message) for each in caught if "Try beta=" in str(each.message)]
+        advised = float(words.split("Try beta=")[1].split(",")[0])
+        found = method(*question, beta=advised, wrt="coupling").coupling
+        assert 1e-3 < np.linalg.norm(found - exact) / np.linalg.norm(exact) < 3e-2
+
 
 class TestContinuous:
     def test_the_error_is_of_first_order_in_the_rate_and_in_the_nudge(self):

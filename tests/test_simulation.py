@@ -689,6 +689,13 @@ class TestTransition:
             share = np.clip(1 - (_quantiles(name, chances, 0.5, 0.0) / (coupling * order)) ** 2, 0, None)
             assert np.mean(np.sqrt(share)) == pytest.approx(order, abs=1e-4)
 
+    def test_the_locked_branch_begins_with_the_square_root_of_what_is_above_the_critical_coupling(self):
+        """Kuramoto: r^2 = 16 (K - Kc) / (-pi g''(0) Kc^4) to first order, here r = 0.0003."""
+        critical, above = 0.5 * np.sqrt(8 / np.pi), 3e-8
+        found = pg.transition("gaussian", [critical * (1 + above)], size=4)
+        curvature = 1 / (0.5**3 * np.sqrt(2 * np.pi))
+        assert found.theory[0] == pytest.approx(np.sqrt(16 * above / (np.pi * curvature * critical**3)), rel=1e-2)
+
     def test_frequencies_of_ones_own_have_no_theory(self):
         omega = np.random.default_rng(0).normal(0, 0.5, 200)
         found = pg.transition(omega, [2.0, 4.0], sweep="up")

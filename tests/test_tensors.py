@@ -263,6 +263,24 @@ class TestRandomVectors:
             assert proved.all()
             assert not refuted.any()
 
+    @pytest.mark.parametrize("reach", certificates._REACHES)
+    def test_a_direction_that_is_luckier_than_the_stated_chance_proves_nothing(self, reach, monkeypatch):
+        """Of a unit vector the part along any direction is below t with a probability below t sqrt(2 n / pi).
+
+        Six oscillators pull on four with one strength each, so that N has the eigenvalues 1, -1 and else 0. The vector
+        has twice the part along the first of them that is allowed to be missed with a chance of 1e-9 in all.
+        """
+        network = pg.layers(2, pg.Dense(6), pg.Dense(4), field=1.0)
+        batch, settled = _settled(network.replace(coupling=np.ones(network.n_edges)), np.zeros((1, 2)))
+        states = [torch.stack((torch.ones_like(each[0]), torch.zeros_like(each[0]))) for each in settled.states]
+        stiffness = [states[0][0], torch.full((1, 6), 4.0).double(), torch.full((1, 4), 6.0).double()]
+        small = 2 * 1e-9 / len(certificates._REACHES) * np.sqrt(np.pi / (2 * 10))
+        still = torch.tensor([[1.0, -1.0, 0.0, 0.0, 0.0, 0.0]], dtype=torch.float64) / np.sqrt(2)
+        vector = [still + small / np.sqrt(12), torch.full((1, 4), small / np.sqrt(8), dtype=torch.float64)]
+        monkeypatch.setattr(certificates, "_drawn", lambda batch, like: [like[0], *vector])
+        sure, _ = certificates._chebyshev(batch, states, stiffness, reach)
+        assert not sure.any()
+
     def test_the_callers_random_numbers_stay(self):
         torch.manual_seed(5)
         before = torch.random.get_rng_state()
@@ -279,6 +297,24 @@ def test_verdicts_count_eigenvalues_from_a_floor():
     for share in (0.99, 1.01):
         verdict = verdicts(batch, settled, float(share * smallest[0]))
         assert bool(verdict[0] == int(Verdict.STABLE)) == (share < 1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_an_eigenvalue_of_exactly_zero_is_neither_proved_nor_refuted(dtype):
+    """At rest a hidden and an output oscillator have the Laplacian [[2, -1], [-1, 1 + field]], singular at -1/2."""
+    found, settled = [], None
+    for field in (-0.25, -0.5, -0.75):
+        network = pg.signed_layers(1, 1, 1).replace(
+            coupling=[0.5, 1.0], field_strength=[0.0, 0.5, field], field_phase=np.zeros(3)
+        )
+        batch = _batch(network, np.zeros((1, 1)), dtype)
+        states = [torch.stack((torch.ones_like(each[0]), torch.zeros_like(each[0]))) for each in batch.cold()]
+        fields = batch.fields(states)
+        matrix = laplacians(batch, states, batch.stiffness(states, fields))[0]
+        assert matrix.tolist() == [[2.0, -1.0], [-1.0, 1.0 + field]]
+        settled = settled or settle(batch, torch.full((1,), 1e-6, dtype=dtype))
+        found.append(Verdict(int(verdicts(batch, settled._replace(states=states, fields=fields))[0])))
+    assert found == [Verdict.STABLE, Verdict.UNPROVED, Verdict.UNSTABLE]
 
 
 def test_an_index_takes_and_puts_runs_and_any_places():

@@ -127,6 +127,10 @@ class TestOwnTerms:
         with pytest.raises(NotImplementedError, match="the force of Tilt in PyTorch: write its 'torch_force', or use"):
             pg.autograd(*question)
 
+    def test_a_term_that_is_zero_to_begin_with_is_taken(self):
+        """What is to be learned may begin at zero, where the force and all its slopes are zero."""
+        assert small(terms=[Tilt()], tilt=0.0).terms[-1] == Tilt()
+
     def test_names_stand_for_parameters_and_a_field_needs_no_word(self):
         named = type("Named", (NodeField,), {"every": ("a_strength", "a_phase")})
         assert named.every == (Parameter("a_strength"), Parameter("a_phase"))

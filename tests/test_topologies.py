@@ -51,18 +51,24 @@ def test_random_network_draws_in_the_published_order():
 
 
 @pytest.mark.parametrize(
-    ("network", "graph"),
+    ("build", "graph"),
     [
-        (pg.complete(6), nx.complete_graph(6)),
-        (pg.ring(7), nx.cycle_graph(7)),
-        (pg.lattice(3, 4), nx.convert_node_labels_to_integers(nx.grid_2d_graph(3, 4))),
-        (pg.lattice(3, 4, periodic=True), nx.convert_node_labels_to_integers(nx.grid_2d_graph(3, 4, periodic=True))),
-        (pg.small_world(12, 4, 0.0), nx.watts_strogatz_graph(12, 4, 0.0)),
-        (pg.random_regular(6, 5), nx.complete_graph(6)),
+        (lambda: pg.complete(6), nx.complete_graph(6)),
+        (lambda: pg.ring(7), nx.cycle_graph(7)),
+        (lambda: pg.lattice(3, 4), nx.grid_2d_graph(3, 4)),
+        (lambda: pg.lattice(3, 4, periodic=True), nx.grid_2d_graph(3, 4, periodic=True)),
+        (lambda: pg.small_world(12, 4, 0.0), nx.watts_strogatz_graph(12, 4, 0.0)),
+        (lambda: pg.random_regular(6, 5), nx.complete_graph(6)),
     ],
 )
-def test_the_usual_graphs_are_what_networkx_says(network, graph):
+def test_the_usual_graphs_are_what_networkx_says(build, graph):
+    network, graph = build(), nx.convert_node_labels_to_integers(graph)
     assert {tuple(edge) for edge in network.edges.tolist()} == {tuple(sorted(edge)) for edge in graph.edges}
+
+
+def test_hidden_layers_may_be_as_narrow_as_one_oscillator():
+    assert pg.signed_layers(2, [1], 1).size == 4
+    assert pg.signed_layers(2, (3, 1), 1).size == 7
 
 
 def test_random_regular_gives_every_oscillator_its_degree():
@@ -165,6 +171,7 @@ def test_wrong_matrices_are_refused(matrix, message):
         (lambda: pg.layered(2, 5, 2, coupling_scale=-1), "'coupling_scale' parameter"),
         (lambda: pg.random_network(3, n_outputs=4), "4 outputs out of 3"),
         (lambda: pg.random_network(True), "'n' parameter"),
+        (lambda: pg.random_network(0), "'n' parameter of random_network"),
         (lambda: pg.random_network(5, p="often"), "'p' parameter of random_network must be a float from 0 to 1"),
         (lambda: pg.random_network(5, spread=np.inf), "'spread' parameter of random_network"),
         (lambda: pg.random_network(5, mean_coupling=0), "'mean_coupling' parameter of random_network"),

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import subprocess
 import sys
 import warnings
@@ -19,6 +20,7 @@ from phasegrad.solvers import Products
 from phasegrad.studies import published
 from phasegrad.studies.arms import SpotChecks, leaked
 from phasegrad.training import Adam, Constant, Cosine, Momentum, Staircase, prepare
+from phasegrad.training._lanes import processors
 from phasegrad.training._samples import Samples, validation_rows
 
 SEEDS = 100
@@ -1287,3 +1289,14 @@ class TestStates:
         assert pg.train(networks, given, plan, state=half.state).state.epoch == 2
         with pytest.raises(ValueError, match="belongs to another training"):
             pg.train(networks, others, plan, state=half.state)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system does not tie a process to processors")
+def test_training_counts_the_processors_that_this_process_may_use():
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    try:
+        assert processors() == 1
+    finally:
+        os.sched_setaffinity(0, before)
+    assert processors() == len(before)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 from pathlib import Path
 
@@ -20,6 +21,9 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--only", action="append", metavar="PATH", help="a file or folder to change, from the root")
     parser.add_argument("--tests", action="append", metavar="FILE", help="use this test file alone, for a quick look")
     parser.add_argument("--workers", type=int, default=1, help="changes tried side by side (default 1)")
+    parser.add_argument(
+        "--limit", type=float, default=60.0, help="seconds of processor time for one change (default 60)"
+    )
     parser.add_argument("--list", action="store_true", help="show what would be changed and stop")
     parser.add_argument("--fresh", action="store_true", help="judge anew what was judged before")
     parser.add_argument(
@@ -31,13 +35,23 @@ def main(words: list[str] | None = None) -> int:
     targets = options.only or [f"src/phasegrad/{name}" for name in campaign.TARGETS]
     place = root / "build" / "mutants"
     settings = campaign.Settings(
-        root, place, targets, options.count, options.seed, max(1, options.workers), options.fresh, options.tests or []
+        root,
+        place,
+        targets,
+        options.count,
+        options.seed,
+        max(1, options.workers),
+        options.fresh,
+        options.tests or [],
+        options.limit,
     )
     if options.list:
         sources = settings.sources()
         for change in campaign.draw(sources, settings.count, settings.seed):
             print(f"{change.path}:{change.at} {change.function}: {change.what}\n{change.diff(sources[change.path])}")
         return 0
+    # So that the children end with it.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     verdicts = campaign.run(settings, lambda line: print(line, flush=True))
     print("\n" + campaign.summary(verdicts))
     file = options.json or place / "report.json"

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import gc
+import inspect
+import itertools
 import json
 import os
 import random
 import signal
 import tempfile
+import time
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
 
 import pytest
@@ -19,12 +24,17 @@ import pytest
 from mutants import coverage, forks, trees
 from mutants.changes import Change, changes_of
 
-#: Packages and files of the library that changes are drawn from.
-TARGETS = ["dynamics", "solvers", "equilibria", "gradients", "training", "models.py"]
+#: Packages and files of the library that changes are drawn from: all that compute. Lines of ``kernels`` are run by
+#: machine code, where no test can be seen to reach them.
+TARGETS = ["_files.py", "_validation.py", "circuits", "datasets", "dynamics", "equilibria", "estimators.py"]
+TARGETS += ["gradients", "graphs", "hardware", "initial.py", "ising", "memory", "models.py", "networks", "objectives"]
+TARGETS += ["power.py", "readouts.py", "simulation", "solvers", "tensors", "terms", "torch", "training"]
 #: Tests that are tried before the others are even collected.
 FIRST = 25
-#: Under a change a test may take so many times as long as without it, and so many seconds more.
-FACTOR, GRACE = 8.0, 30.0
+#: Under a change a test may take so many times as long as without it, and so many seconds of processor time more.
+FACTOR, GRACE = 5.0, 5.0
+#: How much longer all of it may take by the clock, on a machine that has other work.
+BUSY = 10.0
 #: Words for what becomes of a change, in the order of the report.
 VERDICTS = ["killed", "timeout", "survived", "unreached", "equivalent"]
 
@@ -41,6 +51,7 @@ class Settings:
     workers: int = 1
     fresh: bool = False
     tests: list[str] = field(default_factory=list)
+    limit: float = 60.0
     heavy: list[str] = field(default_factory=lambda: forks.HEAVY)
 
     @property
@@ -129,11 +140,20 @@ def run(settings: Settings, say: Callable[[str], None]) -> list[Verdict]:
     verdicts = {change.key: verdict for change in changes if (verdict := book.known(change)) is not None}
     say(f"{len(changes)} changes, {len(verdicts)} of them judged before.")
     waiting = [change for change in changes if change.key not in verdicts]
+
+    def tell(verdict: Verdict) -> None:
+        verdicts[verdict.change.key] = verdict
+        book.add(verdict)
+        say(f"[{len(verdicts)}/{len(changes)}] {verdict.line()}")
+
+    # What runs at import needs processes that have not imported anything yet: it comes first.
+    warm = [change for change in waiting if _codes(change, sources[change.path])]
+    cold = [change for change in waiting if change not in warm]
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        for verdict in _judged(waiting, book, Path(folder)):
-            verdicts[verdict.change.key] = verdict
-            book.add(verdict)
-            say(f"[{len(verdicts)}/{len(changes)}] {verdict.line()}")
+        for verdict in _Judge(cold, book, Path(folder) / "cold", _cold).verdicts():
+            tell(verdict)
+        if warm:
+            Session(warm, book, Path(folder) / "warm", tell).run(warm)
     return [verdicts[change.key] for change in changes]
 
 
@@ -191,90 +211,223 @@ class _Book:
         )
 
 
-def _judged(changes: list[Change], book: _Book, folder: Path) -> Iterator[Verdict]:
-    """Try changes side by side and yield a verdict on each, first with the fastest tests and then with the others."""
-    slots = [
-        trees.Slot(book.settings.base, folder / f"copy-{k}") for k in range(min(book.settings.workers, len(changes)))
-    ]
-    pending = list(changes)
-    rounds: dict[Any, tuple[int, float]] = {}
+class _Judge:
+    """Tries changes side by side, and yields a verdict on each.
 
-    def jobs() -> Iterator[Callable[[int], forks.Job[Change]]]:
-        while pending:
-            yield _trial(pending.pop(0), rounds, book, slots, folder)
+    A change meets the fastest of the tests that were recorded first, and then, if these let it pass, the others and
+    every case of their functions, until its seconds are spent. ``work`` makes of a change, the slot it is tried in and
+    a `Trial` what a child does.
+    """
 
-    # A change that its first tests let pass comes back to the front of the queue for the rest of them.
-    while pending:
-        for job, ending in forks.run_all(jobs(), len(slots)):
-            change = job.subject
-            first, spent = rounds.get(change.key, (0, 0.0))
-            seconds, total = spent + ending.seconds, len(book.chosen(change))
-            diff = change.diff(book.sources[change.path])
-            if ending.value is None:
-                verdict = "timeout" if ending.why == "timeout" else "killed"
-                yield Verdict(change, verdict, "" if verdict == "timeout" else ending.why, seconds, diff)
-            elif ending.value["failed"]:
-                yield Verdict(change, "killed", ending.value["failed"], seconds, diff)
-            elif first == 0 and total > FIRST:
-                rounds[change.key] = (FIRST, seconds)
-                pending.insert(0, change)
-            else:
-                yield Verdict(change, "survived", "", seconds, diff)
+    def __init__(
+        self, changes: list[Change], book: _Book, folder: Path, work: Callable[..., Callable[[], Any]]
+    ) -> None:
+        self.pending, self.book, self.folder, self.work = list(changes), book, folder, work
+        self.rounds: dict[Any, tuple[int, float]] = {}
+        workers = min(book.settings.workers, len(changes))
+        self.slots = [trees.Slot(book.settings.base, folder / f"copy-{k}") for k in range(workers)]
 
+    def verdicts(self) -> Iterator[Verdict]:
+        """Yield the verdicts as they come."""
 
-def _trial(
-    change: Change, rounds: dict[Any, tuple[int, float]], book: _Book, slots: list[trees.Slot], folder: Path
-) -> Callable[[int], forks.Job[Change]]:
-    """Return what makes the job of trying a change in a slot."""
-    every = book.chosen(change)
-    first, _ = rounds.get(change.key, (0, 0.0))
-    chosen = every[first:] if first else every[:FIRST]
+        def jobs() -> Iterator[Callable[[int], forks.Job[Change]]]:
+            while self.pending:
+                yield self._trial(self.pending.pop(0))
 
-    def limit(name: str) -> float:
-        return GRACE + FACTOR * book.tests.tests[name].seconds
+        # A change that its first tests let pass comes back to the front of the queue for the rest of them.
+        while self.pending:
+            for job, ending in forks.run_all(jobs(), len(self.slots)):
+                change = job.subject
+                first, spent = self.rounds.get(change.key, (0, 0.0))
+                seconds, diff = spent + ending.seconds, change.diff(self.book.sources[change.path])
+                if ending.value is None:
+                    # A child that ended by an error of this tool has shown nothing.
+                    verdict = {"timeout": "timeout", "error": "survived"}.get(ending.why, "killed")
+                    yield Verdict(change, verdict, "" if verdict == "timeout" else ending.why, seconds, diff)
+                elif ending.value["failed"]:
+                    yield Verdict(change, "killed", ending.value["failed"], seconds, diff)
+                elif first == 0 and not ending.value["spent"]:
+                    self.rounds[change.key] = (FIRST, seconds)
+                    self.pending.insert(0, change)
+                else:
+                    yield Verdict(change, "survived", "", seconds, diff)
 
-    def make(slot: int) -> forks.Job[Change]:
-        slots[slot].change(change)
-        own = folder / f"work-{slot}"
+    def _trial(self, change: Change) -> Callable[[int], forks.Job[Change]]:
+        """Return what makes the job of trying a change in a slot."""
+        every, known = self.book.chosen(change), self.book.tests.tests
+        first, _ = self.rounds.get(change.key, (0, 0.0))
+        chosen = every if first else every[:FIRST]
+        limits = {name: GRACE + FACTOR * known[name].seconds for name in chosen}
 
-        def work() -> dict[str, str]:
-            trees.enter(slots[slot].place, writes=False)
-            trial = Trial({name: limit(name) for name in chosen})
-            files = sorted({name.partition("::")[0] for name in chosen})
-            code = pytest.main(["-x", *coverage.OPTIONS, f"--basetemp={own / 'tmp'}", *files], plugins=[trial])
-            if not trial.failed and code not in (0, 1):
-                trial.failed = f"{files[0]} (pytest ended with {int(code)})"
-            return {"failed": trial.failed}
+        def make(slot: int) -> forks.Job[Change]:
+            self.slots[slot].change(change)
+            own, seconds = self.folder / f"work-{slot}", self.book.settings.limit
+            trial = Trial(limits, every[:first], seconds, own / "tmp")
+            work = self.work(change, self.slots[slot], trial)
+            return forks.Job(change, work, BUSY * (seconds + max(limits.values())), own)
 
-        return forks.Job(change, work, sum(map(limit, chosen)), own)
-
-    return make
+        return make
 
 
-class Trial:
-    """A plugin of pytest that runs tests in the order given, each within its limit, and notes the first that fails."""
+def _cold(change: Change, slot: trees.Slot, trial: Trial) -> Callable[[], dict[str, Any]]:
+    """Return what tries a change in a process that imports the changed library and collects the tests."""
 
-    def __init__(self, limits: dict[str, float]) -> None:
-        self.limits, self.order = limits, {name: k for k, name in enumerate(limits)}
-        self.failed = ""
+    def work() -> dict[str, Any]:
+        trees.enter(slot.place, writes=False)
+        files = sorted({name.partition("::")[0] for name in trial.limits})
+        code = pytest.main(["-x", *coverage.OPTIONS, f"--basetemp={trial.folder}", *files], plugins=[trial])
+        # 5 says that there was no other case.
+        if not trial.failed and not trial.spent and code not in (0, 1, *([5] if trial.done else [])):
+            trial.failed = f"{files[0]} (pytest ended with {int(code)})"
+        return trial.found()
+
+    return work
+
+
+class Session:
+    """A plugin of pytest that collects tests once and, instead of running them, tries every change in a fork.
+
+    In the fork the code of the changed function takes the place of what was imported.
+    """
+
+    def __init__(self, changes: list[Change], book: _Book, folder: Path, tell: Callable[[Verdict], None]) -> None:
+        self.judge, self.book, self.tell = _Judge(changes, book, folder, self._work), book, tell
+        self.items: list[Any] = []
+
+    def run(self, changes: list[Change]) -> None:
+        """Collect and try."""
+        place = self.judge.slots[0].place
+        trees.enter(place, writes=False)
+        files = sorted({name.partition("::")[0] for change in changes for name in self.book.chosen(change)})
+        code = pytest.main([*coverage.OPTIONS, "-s", *files], plugins=[self])
+        if code != 0:
+            raise SystemExit(f"The tests of {', '.join(files)} could not be collected.")
 
     def pytest_configure(self) -> None:
         """Let property tests stop at the first counterexample, without looking for the smallest."""
-        from hypothesis import Phase, settings
+        _hurry()
 
-        settings.register_profile("mutants", settings(), phases=[Phase.explicit, Phase.generate])
-        settings.load_profile("mutants")
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        """Note the tests."""
+        self.items = list(items)
+
+    def pytest_runtestloop(self) -> bool:
+        """Try the changes."""
+        for verdict in self.judge.verdicts():
+            self.tell(verdict)
+        return True
+
+    def _work(self, change: Change, slot: trees.Slot, trial: Trial) -> Callable[[], dict[str, Any]]:
+        def work() -> dict[str, Any]:
+            trees.enter(slot.place, writes=False)
+            old, new = _codes(change, self.book.sources[change.path])
+            place = str(self.judge.slots[0].place / change.path)
+            swapped = 0
+            for each in gc.get_objects():
+                code = each.__code__ if isinstance(each, FunctionType) else None
+                if code is not None and code.co_filename == place and _same(code, old):
+                    each.__code__ = new.replace(co_filename=place)
+                    swapped += 1
+            if not swapped:
+                raise RuntimeError(f"no function {old.co_qualname} was imported")
+            items = trial.chosen(self.items)
+            for config in {item.config for item in items}:
+                config.pluginmanager.register(trial)
+                config._tmp_path_factory._given_basetemp = trial.folder
+            for item, after in itertools.pairwise([*items, None]):
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+                if trial.failed or trial.spent:
+                    break
+            return trial.found()
+
+        return work
+
+
+def _codes(change: Change, source: str) -> tuple[CodeType, CodeType] | None:
+    """Return the code of the function that a change is in, before and after; None where one cannot replace the other.
+
+    A function within a function is part of the outermost one.
+    """
+    if change.at_import:
+        return None
+    before, after = (list(_functions(compile(text, "", "exec"))) for text in (source, change.apply(source)))
+    pairs = [(a, b) for a, b in zip(before, after, strict=True) if not _same(a, b, lines=False)]
+    return pairs[0] if len(pairs) == 1 and pairs[0][0].co_freevars == pairs[0][1].co_freevars else None
+
+
+def _functions(code: CodeType) -> Iterator[CodeType]:
+    """Yield the code of the functions of a module or a class, without those inside functions."""
+    for part in code.co_consts:
+        if isinstance(part, CodeType):
+            is_class = not part.co_flags & inspect.CO_OPTIMIZED
+            yield from _functions(part) if is_class else [part]
+
+
+def _same(one: CodeType, other: CodeType, *, lines: bool = True) -> bool:
+    """Return whether two codes are those of one function, at the same line or not."""
+    if lines:
+        return (one.co_qualname, one.co_firstlineno) == (other.co_qualname, other.co_firstlineno)
+    alike = (one.co_code, one.co_names, one.co_varnames) == (other.co_code, other.co_names, other.co_varnames)
+    return alike and len(one.co_consts) == len(other.co_consts) and all(map(_alike, one.co_consts, other.co_consts))
+
+
+def _alike(one: Any, other: Any) -> bool:
+    if isinstance(one, CodeType) and isinstance(other, CodeType):
+        return _same(one, other, lines=False)
+    return repr(one) == repr(other)
+
+
+def _hurry() -> None:
+    from hypothesis import Phase, settings
+
+    settings.register_profile("mutants", settings(), phases=[Phase.explicit, Phase.generate])
+    settings.load_profile("mutants")
+
+
+class Trial:
+    """A plugin of pytest that runs tests in the order given, each within its limit, and notes the first that fails.
+
+    Given tests that were ``done`` before, it runs all cases of the functions but for those.
+    """
+
+    def __init__(self, limits: dict[str, float], done: list[str], seconds: float, folder: Path) -> None:
+        self.limits, self.done, self.seconds, self.folder = limits, set(done), seconds, folder
+        self.order: dict[str, int] = {}
+        for name in limits:
+            self.order.setdefault(coverage.function_of(name) if done else name, len(self.order))
+        self.longest: dict[str, float] = {}
+        for name, limit in limits.items():
+            function = coverage.function_of(name)
+            self.longest[function] = max(limit, self.longest.get(function, 0.0))
+        self.failed, self.spent = "", False
+
+    def found(self) -> dict[str, Any]:
+        """Return which test failed, and whether the time was spent."""
+        return {"failed": self.failed, "spent": self.spent}
+
+    def chosen(self, items: list[Any]) -> list[Any]:
+        """Return the chosen tests, in their order."""
+        place = {
+            item: self.order.get(coverage.function_of(item.nodeid) if self.done else item.nodeid) for item in items
+        }
+        kept = [item for item in items if place[item] is not None and item.nodeid not in self.done]
+        return sorted(kept, key=lambda item: place[item] or 0)
+
+    def pytest_configure(self) -> None:
+        """Let property tests stop at the first counterexample, without looking for the smallest."""
+        _hurry()
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         """Keep the chosen tests, in their order."""
-        items[:] = sorted(
-            (item for item in items if item.nodeid in self.order), key=lambda item: self.order[item.nodeid]
-        )
+        items[:] = self.chosen(items)
 
     def pytest_runtest_protocol(self, item: Any) -> None:
-        """Let the alarm end this process if a test hangs, be it in compiled code."""
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_REAL, self.limits[item.nodeid])
+        """Let a signal end this process if a test hangs, be it in compiled code; end all if the time is spent."""
+        if time.process_time() > self.seconds:
+            self.spent = True
+            item.session.shouldstop = "The time is spent."
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, self.longest[coverage.function_of(item.nodeid)])
 
     def pytest_collectreport(self, report: Any) -> None:
         """Note a file that cannot be imported any more."""

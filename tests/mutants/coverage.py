@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import signal
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import pytest
@@ -24,13 +26,23 @@ from mutants import forks, trees
 #: Hypothesis is imported before pytest looks at it, of which pytest warns.
 OPTIONS = ["-q", "--no-header", "-W", "ignore::pytest.PytestAssertRewriteWarning", "-m", "not slow"]
 OPTIONS += ["-p", "no:xdist", "-p", "no:cacheprovider"]
+#: Seconds of processor time after which a test counts as slow: it is left out, since changes are tried by quick ones.
+SLOW = 2.0
+#: Seconds of processor time that the cases of a parametrized test may take before the others are left out as well:
+#: they reach the same lines, or nearly so, and are tried on what the recorded ones let pass.
+CASES = 1.0
 #: Seconds after which a part of the unchanged tests counts as hanging.
 PATIENCE = 3600.0
 
 
+def function_of(name: str) -> str:
+    """Return the name of a test without its case."""
+    return name.partition("[")[0]
+
+
 @dataclass
 class Test:
-    """A test: how long it took, what became of it, and the lines of each file that it reaches."""
+    """A test: its seconds of processor time, what became of it, and the lines of each file that it reaches."""
 
     seconds: float
     outcome: str
@@ -126,7 +138,9 @@ def record(
         raise SystemExit(
             f"Without any change {len(failed)} tests fail; they are tried again next time:\n" + "\n".join(failed)
         )
-    chosen = {name: test for name, test in kept.tests.items() if name.partition("::")[0] in files}
+    chosen = {
+        name: test for name, test in kept.tests.items() if name.partition("::")[0] in files and test.outcome == "passed"
+    }
     return Map(chosen, kept.files)
 
 
@@ -159,6 +173,8 @@ class Recorder:
         self.lines: set[tuple[str, int]] = set()
         self.fixtures: dict[Any, set[tuple[str, int]]] = {}
         self.outcome, self.began = "passed", 0.0
+        self.left: dict[int, tuple[CodeType, set[int]]] = {}
+        self.taken: Counter[str] = Counter()
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         """Keep this part of the tests, without those that are known."""
@@ -172,28 +188,43 @@ class Recorder:
                 clear = getattr(value, "cache_clear", None)
                 if callable(clear) and getattr(value, "__module__", None) == module.__name__:
                     clear()
-        self.lines = set()
-        self.outcome, self.began = "passed", time.perf_counter()
+        self.lines, self.left = set(), {}
+        self.outcome, self.began = "passed", time.process_time()
+        signal.signal(signal.SIGPROF, self.leave)
+        signal.setitimer(signal.ITIMER_PROF, SLOW)
         self.watch(True)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: Any) -> None:
+        """Leave out a case of which there were enough."""
+        if self.taken[function_of(item.nodeid)] > CASES:
+            self.leave(0, None)
+
+    def leave(self, number: int, frame: FrameType | None) -> None:
+        """Leave a test out that takes long."""
+        self.outcome = "slow"
+        pytest.skip("slow")
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Note a failure."""
-        if report.failed:
+        if report.failed and self.outcome != "slow":
             self.outcome = "failed"
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         """Note what a test reached and how long it took."""
         self.watch(False)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         found: dict[str, list[int]] = {}
         for path, line in sorted(self.lines):
             found.setdefault(self.paths[path], []).append(line)
-        seconds = round(time.perf_counter() - self.began, 3)
+        seconds = round(time.process_time() - self.began, 3)
+        self.taken[function_of(nodeid)] += seconds
         self.tests[nodeid] = {"seconds": seconds, "outcome": self.outcome, "lines": found}
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Generator[None, Any, Any]:
         """Note what a fixture reaches."""
-        before, self.lines = self.lines, set()
+        before, self.lines, self.left = self.lines, set(), {}
         try:
             return (yield)
         finally:
@@ -212,14 +243,19 @@ class Recorder:
         threading.settrace(self.call if on else None)
 
     def call(self, frame: FrameType, event: str, argument: Any) -> Any:
-        """Trace the lines of a function if it is of one of the files asked for."""
-        # By name: the hash of a string is kept, that of a code object is worked out every time.
-        if frame.f_code.co_filename not in self.paths:
+        """Trace the lines of a function if it is in one of the files asked for and has lines left to see."""
+        code = frame.f_code
+        # By name and number: the hash of a string is kept, that of a code object is worked out every time.
+        if code.co_filename not in self.paths:
             return None
-        return self.line(frame, "line", None)
+        if id(code) not in self.left:
+            self.left[id(code)] = code, {line for _, _, line in code.co_lines() if line is not None}
+        left = self.left[id(code)][1]
 
-    def line(self, frame: FrameType, event: str, argument: Any) -> Any:
-        """Note a line."""
-        if event == "line":
-            self.lines.add((frame.f_code.co_filename, frame.f_lineno))
-        return self.line
+        def line(frame: FrameType, event: str, argument: Any) -> Any:
+            if frame.f_lineno in left:
+                left.discard(frame.f_lineno)
+                self.lines.add((code.co_filename, frame.f_lineno))
+            return line
+
+        return line(frame, event, argument) if left else None

@@ -102,12 +102,13 @@ class _Child:
         # The child leads a group of its own, and is not yet reaped: nothing else can have its number.
         os.killpg(self.number, signal.SIGKILL)
         _, status = os.waitpid(self.number, 0)
-        if over is None or (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM):
+        if over is None or (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGPROF):
             return Ending(None, "timeout", seconds)
         file = self.job.folder / "result.json"
         if os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0 and file.exists():
             return Ending(json.loads(file.read_text(encoding="utf-8")), "", seconds)
-        return Ending(None, f"crash (wait status {status})", seconds)
+        is_error = os.WIFEXITED(status) and os.WEXITSTATUS(status) == 1
+        return Ending(None, "error" if is_error else f"crash (wait status {status})", seconds)
 
 
 def run_all(jobs: Iterable[Callable[[int], Job[Subject]]], slots: int) -> Iterator[tuple[Job[Subject], Ending]]:
