@@ -237,9 +237,10 @@ class _Oscillators(BaseEstimator):  # type: ignore[misc]
 
     def _reports(self, progress: Report | None) -> Report:
         """Return what is told of every epoch: what `fit` was given, and lines that are printed."""
+        before = os.getppid()
 
         def report(epoch: int, history: History) -> None:
-            _end_if_orphaned()
+            _end_if_orphaned(before)
             if self.verbose:
                 self._print(epoch, history)
             if progress is not None:
@@ -586,21 +587,24 @@ class OscillatorRegressor(RegressorMixin, _Oscillators):  # type: ignore[misc]
         return tags
 
 
-def _end_if_orphaned() -> None:
+def _end_if_orphaned(before: int) -> None:
     """End this process where it is a worker, as those of ``n_jobs=2``, and the process that waits for it is gone.
 
     joblib's workers do not notice when SIGTERM ends the search that started them, and would train to the end. They are
-    ended by the same signal.
+    ended by the same signal. ``before`` is what `os.getppid` said when training began.
     """
     parent = multiprocessing.parent_process()
     if parent is None or parent.pid is None or os.name != "posix":
         return
+    gone = os.getppid() != before
     try:
         os.kill(parent.pid, 0)  # sends nothing, and fails where there is no such process
     except ProcessLookupError:
-        signal.raise_signal(signal.SIGTERM)
+        gone = True
     except PermissionError:
-        return
+        pass
+    if gone:
+        signal.raise_signal(signal.SIGTERM)
 
 
 def _numbered(letter: str, count: int) -> list[str]:
