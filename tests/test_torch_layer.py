@@ -59,6 +59,16 @@ def gradients(module, x, loss=lambda y: y.square().sum()):
     return dict(zip(("inputs", *names), torch.autograd.grad(loss(module(x)), (x, *values)), strict=True))
 
 
+def uncompiled(monkeypatch, compiled):
+    """Let tensors settle without compiled code, as on a GPU, unless it is wanted."""
+    from phasegrad.tensors import _slopes
+    from phasegrad.torch import _states
+
+    if not compiled:
+        for module in (_slopes, _states):
+            monkeypatch.setattr(module, "compiles", lambda _: False)
+
+
 class TestAgainstNumPy:
     @KINDS
     def test_outputs_are_those_of_find_equilibrium(self, kind):
@@ -332,6 +342,66 @@ class TestLostSamples:
         assert torch.all(module.coupling.grad == 0)
 
 
+class TestFates:
+    """No sample is refused that has a stable equilibrium, and none depends on the others in its batch."""
+
+    NETWORK = pg.layers(6, pg.Dense(16), pg.Dense(4), gain=2.0, output_gain=2.0)
+    STIFF = pg.layers(6, pg.Dense(16), pg.Dense(4), gain=3.0, output_gain=3.0)
+    DEEP = pg.layers(6, pg.Dense(12), pg.Dense(9), pg.Dense(4), gain=1.5, output_gain=1.5)
+
+    @staticmethod
+    def samples():
+        return torch.tensor(np.random.default_rng(0).uniform(-1, 1, (12000, 6)), dtype=torch.float32)
+
+    @pytest.mark.parametrize("compiled", [True, False])
+    def test_a_coarse_tolerance_does_not_stop_at_saddles(self, compiled, monkeypatch):
+        """These three samples pass a saddle on their way, at which the forces are below the tolerance."""
+        uncompiled(monkeypatch, compiled)
+        x = self.samples()[[3097, 8948, 11875]]
+        _, info = PhaseNetwork(self.STIFF, tolerance=1e-4)(x, return_info=True, certify=True)
+        assert info.settled.all()
+        assert info.stable.all()
+
+    @pytest.mark.parametrize("compiled", [True, False])
+    def test_a_sample_does_not_depend_on_the_others(self, compiled, monkeypatch):
+        uncompiled(monkeypatch, compiled)
+        module, x = PhaseNetwork(self.NETWORK, tolerance=1.1e-3), self.samples()[940:1000]
+        whole, info = module(x, return_info=True)
+        assert info.settled.all()
+        order = torch.randperm(60, generator=torch.Generator().manual_seed(0))
+        for size in (1, 7, 60):
+            for rows in order.split(size):
+                part, other = module(x[rows], return_info=True)
+                assert torch.equal(other.settled, info.settled[rows])
+                assert torch.equal(other.sweeps, info.sweeps[rows])
+                assert torch.allclose(part, whole[rows], atol=1e-5, rtol=0)
+
+    @pytest.mark.parametrize("compiled", [True, False])
+    @pytest.mark.parametrize("network", [STIFF, DEEP])
+    def test_single_precision_settles_what_double_precision_proves(self, network, compiled, monkeypatch):
+        uncompiled(monkeypatch, compiled)
+        x = self.samples()[:300]
+        exact = PhaseNetwork(network, dtype=DOUBLE)(x.double(), return_info=True, certify=True)[1]
+        assert exact.stable.all()
+        for tolerance in (None, 1e-4):
+            assert PhaseNetwork(network, tolerance=tolerance)(x, return_info=True)[1].settled.all()
+
+    def test_compiled_states_are_those_of_tensors(self, monkeypatch):
+        module, x = PhaseNetwork(self.STIFF, dtype=DOUBLE), self.samples()[:40].double()
+        fast = module(x).detach()
+        uncompiled(monkeypatch, False)
+        assert np.max(np.abs(wrapped((fast - module(x).detach()).numpy()))) < 1e-9
+
+    @pytest.mark.parametrize("gradient", ["implicit", "centred", "two_phase"])
+    def test_compiled_gradients_are_those_of_tensors(self, gradient, monkeypatch):
+        module, x = PhaseNetwork(self.NETWORK, dtype=DOUBLE, gradient=gradient), self.samples()[:5].double()
+        fast = gradients(module, x)
+        uncompiled(monkeypatch, False)
+        slow = gradients(module, x)
+        for name in fast:
+            assert torch.allclose(fast[name], slow[name], atol=1e-6 * float(slow[name].abs().max()), rtol=0), name
+
+
 class TestShapes:
     def test_what_is_read_out(self):
         network = NETWORKS["convolution last"]
@@ -364,12 +434,30 @@ class TestShapes:
         assert x.grad.shape == x.shape
 
     def test_layers_takes_numbers_and_layers(self):
-        module = PhaseNetwork.layers((1, 6, 6), pg.Convolution(2, 3), 5, seed=4, gain=0.5, output="cosines")
-        expected = pg.layers((1, 6, 6), pg.Convolution(2, 3), pg.Dense(5), seed=4, gain=0.5)
+        options = {"seed": 4, "gain": 0.5, "output_gain": 0.2, "field": 2.0}
+        module = PhaseNetwork.layers((1, 6, 6), pg.Convolution(2, 3), 5, output="cosines", **options)
+        expected = pg.layers((1, 6, 6), pg.Convolution(2, 3), pg.Dense(5), **options)
         assert module.coupling.detach().numpy() == pytest.approx(expected.coupling, rel=1e-6)
+        assert module.field_strength.detach().numpy() == pytest.approx(expected.parameters["field_strength"])
         assert module.output == "cosines"
         assert repr(module) == "PhaseNetwork(1x6x6 - 2x4x4 - 5, gradient='implicit', output='cosines')"
         assert "2 inputs, 9 oscillators, 2 outputs" in repr(PhaseNetwork(NETWORKS["pinned"], gradient="centred"))
+
+    def test_fields_and_couplings_fall_from_layer_to_layer(self):
+        module = PhaseNetwork.layers((1, 6, 6), pg.Convolution(40, 3), 40, 50, seed=1).requires_grad_(False)
+        layout = module._network.graph.layout
+        strengths = [module.field_strength[part].unique().tolist() for part in layout.node_values]
+        assert strengths == [[0.0], [50.0], [10.0], [2.0]]
+        for link, part, gain in zip(layout.links, layout.couplings, (50.0, 10.0, 1.0), strict=True):
+            drawn = module.coupling[part].std() * layout.fan_in(link) ** 0.5
+            assert float(drawn) == pytest.approx(gain, rel=0.15)  # half the field in the last layer
+
+    def test_data_moves_every_layer_and_all_of_it_is_stable(self):
+        module = PhaseNetwork.layers(64, 80, 40, 20, dtype=DOUBLE)
+        x = torch.tensor(np.random.default_rng(0).uniform(-1, 1, (50, 64)))
+        y, info = module(x, return_info=True, certify=True)
+        assert info.stable.all()
+        assert 0.1 < y.detach().std(0).mean().item() < 1.5
 
 
 class TestAmongModules:
@@ -641,6 +729,15 @@ class TestImport:
         assert done.stdout.strip() == (
             "phasegrad.torch needs PyTorch, which is not installed: pip install 'phasegrad[torch]'."
         )
+
+
+def test_the_layer_learns_among_its_neighbours():
+    from phasegrad.benchmarks.layer import run
+
+    mine, theirs = (run(kind, 0, epochs=2) for kind in ("phase", "linear + tanh"))
+    assert mine["accuracy"] > theirs["accuracy"] - 0.05
+    assert mine["unsettled"] == 0
+    assert not mine["nan"]
 
 
 def test_the_benchmark_compares_what_it_says():

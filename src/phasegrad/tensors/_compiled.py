@@ -28,7 +28,7 @@ _SWEEPS, _MOST_AT_ONCE = 6, 96
 # Newton's steps at once, the most that one turns an oscillator by, and the share of the squared force that it leaves.
 _STEPS, _TURN, _SHARE = 12, 1.0, 0.25
 # Sweeps before each attempt at a nudged state, and its residual as a share of the nudge.
-_NUDGED_SWEEPS, _NUDGED_LEFT = (0, 32, 1024), 1e-6
+_NUDGED_SWEEPS, _NUDGED_LEFT = (0, 32, 1024), 1e-9
 
 
 class Found(NamedTuple):
@@ -109,7 +109,7 @@ class Eliminated:
         """Return how states shift under constant torques (B, M) on the outputs, one after the other.
 
         Differences are taken in double precision, and Newton's steps go on until what is left of the force is a
-        millionth of the torque, or what rounding leaves.
+        billionth of the torque, or what rounding leaves.
         """
         free, _, _ = self._strode(self.surroundings, self._phases(states), rounding)
         shifts, residuals = [], []

@@ -23,6 +23,8 @@ DTYPES = (torch.float32, torch.float64)
 _NAMES = ("coupling", "omega", "field_strength", "field_phase")
 UNSETTLED = ("last", "zero", "nan")
 _OPTIONS = ("gradient", "beta", "output", "learn", "tolerance", "most_sweeps", "unsettled", "dtype", "device")
+# The strength of the fields in the last layer, and how much stronger those of a layer are than those of the next.
+_LAST, _GRADE = 2.0, 5.0
 # The strength of nudges at which error and rounding are both small.
 _BETA = {"implicit": 0.01, "two_phase": 0.001, "centred": 0.01}
 
@@ -154,10 +156,27 @@ class PhaseNetwork(nn.Module):
         self._register()
 
     @classmethod
-    def layers(cls, shape: int | tuple[int, ...], *sizes: int | Dense | Convolution, **options: Any) -> Self:
+    def layers(
+        cls, shape: int | tuple[int, ...], *sizes: int | Dense | Convolution, gain: float = 1.0,
+        output_gain: float = 0.5, field: float | None = None, **options: Any,
+    ) -> Self:  # fmt: skip
         """Return a layer made of a network of layers; a number stands for `Dense`.
 
-        Options are those of `phasegrad.layers` and of `PhaseNetwork`.
+        Options are those of `phasegrad.layers` and of `PhaseNetwork`. The defaults are others than there, chosen for a
+        layer among others that learn at one rate: fields are five times as strong in each layer as in the next, 2 in
+        the last, and couplings are drawn in proportion to the field of the layer that they act on. Data then moves
+        every layer by angles of order one, and later layers hardly act back on earlier ones.
+
+        Parameters
+        ----------
+        shape : int or tuple of int
+            Of the inputs.
+        *sizes : int, Dense or Convolution
+        gain, output_gain : float
+            Scale of the couplings between layers, and of those that act on the last one, in units of the field there.
+        field : float, optional
+            Strength of all fields, if they are to be equal; gains are then those of `phasegrad.layers`.
+        **options
 
         Examples
         --------
@@ -167,7 +186,9 @@ class PhaseNetwork(nn.Module):
         """
         own = {name: options.pop(name) for name in _OPTIONS if name in options}
         made = [size if isinstance(size, (Dense, Convolution)) else Dense(size) for size in sizes]
-        return cls(layers(shape, *made, **options), **own)
+        strength = 1.0 if field is None else field
+        network = layers(shape, *made, gain=gain, output_gain=output_gain, field=strength, **options)
+        return cls(_graded(network) if field is None else network, **own)
 
     def forward(self, x: Tensor, return_info: bool = False, certify: bool = False) -> Tensor | tuple[Tensor, Info]:
         """Return what is read out of the outputs, (..., n_out), in the shape of the last layer where it has channels.
@@ -315,6 +336,19 @@ class PhaseNetwork(nn.Module):
             return read
         there = settled.reshape(-1, *(1,) * len(self._shape))
         return torch.where(there, read, 0.0 if self.unsettled == "zero" else torch.nan)
+
+
+def _graded(network: Network) -> Network:
+    """Return a network of layers with fields that fall from layer to layer, and couplings in proportion to them."""
+    layout = network.graph.layout
+    assert layout is not None
+    last = len(layout.shapes) - 1
+    coupling, strength = np.array(network.coupling), np.array(network.parameters["field_strength"])
+    for link, part in zip(layout.links, layout.couplings, strict=True):
+        coupling[part] *= _LAST * _GRADE ** (last - link.second)
+    for number, values in enumerate(layout.node_values):
+        strength[values] *= _LAST * _GRADE ** (last - number)
+    return network.replace(coupling=coupling, field_strength=strength)
 
 
 def _checked_network(given: Any) -> Network:

@@ -56,14 +56,20 @@ def free_states(
     """Let a batch of inputs (B, n_in) settle from phase zero."""
     batch = Batch.of(_weights(structure, parameters), inputs)
     tolerance = tolerance or _TOLERANCE
-    limit = (_ROUNDINGS * batch.weights.rounding()).clamp_min(tolerance)
+    rounding = batch.weights.rounding()
+    limit = (_ROUNDINGS * rounding).clamp_min(tolerance)
     if compiles(batch):
-        aim = max(tolerance, float(batch.weights.rounding(torch.finfo(torch.float64).eps)))
+        aim = max(tolerance, float(rounding) * _finer(rounding.dtype))
         found = Eliminated(batch, batch.base).settle(aim, float(limit), most)
         return Free(batch, found.reached, found.settled)
     reached = settle(batch, limit.expand(batch.size), most=most)
     settled = (reached.residual <= limit) & standing(batch, reached)
     return Free(batch, reached, settled)
+
+
+def _finer(kind: torch.dtype) -> float:
+    """Return the rounding error of double precision over that of a type."""
+    return torch.finfo(torch.float64).eps / torch.finfo(kind).eps
 
 
 def flat(parts: Sequence[Tensor], settled: Tensor) -> Tensor:
@@ -142,8 +148,9 @@ class Around:
             pairs = zip(free.fields[1:], batch.omegas[1:], strict=True)
             free = free._replace(states=[free.states[0], *(aligned(field, omega) for field, omega in pairs)])
         if compiles(batch):
-            rounding = float(batch.weights.rounding(torch.finfo(torch.float64).eps))
-            shifts = Eliminated.around(batch, free).nudged(free.states, torques, rounding)
+            rounding = batch.weights.rounding()
+            finer = float(rounding) * _finer(rounding.dtype)
+            shifts = Eliminated.around(batch, free).nudged(free.states, torques, finer)
             found = shifts.residual.isfinite()
         else:
             limit = batch.weights.rounding().clamp_min(_TOLERANCE)
