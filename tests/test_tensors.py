@@ -134,11 +134,12 @@ class TestAgainstNumPy:
         generator = torch.Generator().manual_seed(1)
         right += [torch.randn(each.shape, generator=generator, dtype=each.dtype) for each in stiffness[1:]]
         expected = np.linalg.solve(mine, np.concatenate([each.flatten(1).numpy() for each in right[1:]], 1)[..., None])
-        found, ok = conjugate(batch, settled.states, stiffness, right)
+        found, ok, falls, _ = conjugate(batch, settled.states, stiffness, right)
         answers = [found]
         if batch.structure.hidden is not None:
             answers.append(Schur(batch, settled.states, stiffness).solve(right))
         assert ok.all()
+        assert not falls.any()
         for answer in answers:
             flat = np.concatenate([each.flatten(1).numpy() for each in answer[1:]], axis=1)
             assert np.abs(flat - expected[..., 0]).max() < 1e-9 * np.abs(expected).max()
@@ -159,7 +160,7 @@ class TestAgainstNumPy:
         where, slope = batch.structure.outputs, slope[:SAMPLES]
         right += [scattered(where, slope, k, settled.states[k][0]) for k in batch.structure.moving]
         stiffness = batch.stiffness(settled.states, settled.fields)
-        response, _ = conjugate(batch, settled.states, stiffness, right)
+        response, *_ = conjugate(batch, settled.states, stiffness, right)
         exact = Contrast.along(batch, settled.states, response)
         pairs = [(centred, pg.centred(*question, wrt=(*names, "inputs"), beta=beta, frequencies="raw"), 1e-9)]
         pairs.append((exact, pg.adjoint(*question, wrt=(*names, "inputs"), frequencies="raw"), 1e-9))

@@ -32,7 +32,10 @@ __all__ = ["COMPILES", "Rows", *_PARTS]
 def __getattr__(name: str) -> Any:
     """Import a part when it is first asked for."""
     if name == "Rows":
-        return import_module("phasegrad.kernels._vector").Rows
-    if name in _PARTS:
-        return import_module(f"phasegrad.kernels.{_PARTS[name]}")
-    raise AttributeError(f"module 'phasegrad.kernels' has no attribute {name!r}")
+        part = import_module("phasegrad.kernels._vector").Rows
+    elif name in _PARTS:
+        part = import_module(f"phasegrad.kernels.{_PARTS[name]}")
+    else:
+        raise AttributeError(f"module 'phasegrad.kernels' has no attribute {name!r}")
+    globals()[name] = part
+    return part

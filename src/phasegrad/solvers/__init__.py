@@ -13,6 +13,7 @@ from phasegrad.solvers._choice import (
     solver_of,
 )
 from phasegrad.solvers._contract import Solution, Solver, residual
+from phasegrad.solvers._elimination import Elimination, Surroundings
 from phasegrad.solvers._flow import GradientFlow, flow, flow_steps, velocity
 from phasegrad.solvers._linear import chunks, is_positive_definite
 from phasegrad.solvers._newton import InTurn, Newton, Progress
@@ -29,6 +30,7 @@ __all__ = [
     "STOPPING",
     "AlignedNewton",
     "Couplings",
+    "Elimination",
     "GradientFlow",
     "InTurn",
     "Newton",
@@ -40,6 +42,7 @@ __all__ = [
     "Solver",
     "Stability",
     "StiffFlow",
+    "Surroundings",
     "Verdict",
     "branch_solver",
     "chunks",

@@ -24,7 +24,7 @@ _NOTHING, _NO_BEND = np.zeros((0, 0)), np.zeros((0, 0, 0))
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class Surroundings:
     """The field of all that is held on every oscillator that moves, (B, n) each, and what drives them, if anything."""
 
     x: FloatArray
@@ -68,7 +68,7 @@ class Elimination:
             self.own.rows = self.make_rows()
         return self.own.rows
 
-    def align(self, batch: Batch, moving: FloatArray, sweeps: int, rests: float) -> FloatArray:
+    def align(self, batch: Surroundings, moving: FloatArray, sweeps: int, rests: float) -> FloatArray:
         """Return phases (B, n) after at most so many sweeps of alignment, fewer where a sample comes to rest."""
         aligned = np.array(moving, order="C")
         self.kernel.align(
@@ -85,7 +85,7 @@ class Elimination:
         )
         return aligned
 
-    def exceeds(self, batch: Batch, pull: Pull | None, moving: FloatArray, floor: FloatArray) -> BoolArray:
+    def exceeds(self, batch: Surroundings, pull: Pull | None, moving: FloatArray, floor: FloatArray) -> BoolArray:
         """Return where the smallest eigenvalue of the Laplacian is above ``floor``, (B,)."""
         answer = np.zeros(moving.shape[0], dtype=bool)
         self.kernel.exceeds(
@@ -95,7 +95,7 @@ class Elimination:
         return answer
 
     def solve(
-        self, batch: Batch, pull: Pull | None, moving: FloatArray, right: FloatArray
+        self, batch: Surroundings, pull: Pull | None, moving: FloatArray, right: FloatArray
     ) -> tuple[FloatArray, BoolArray]:
         """Solve L v = right, (B, n); the mask says where L is positive definite."""
         solution, definite = np.empty_like(moving, order="C"), np.zeros(moving.shape[0], dtype=bool)
@@ -106,8 +106,8 @@ class Elimination:
         return solution, definite
 
     def stride(
-        self, batch: Batch, pull: Pull | None, moving: FloatArray, tolerance: FloatArray, count: int, max_turn: float,
-        share: float,
+        self, batch: Surroundings, pull: Pull | None, moving: FloatArray, tolerance: FloatArray, count: int,
+        max_turn: float, share: float,
     ) -> tuple[FloatArray, FloatArray, IntArray]:  # fmt: skip
         """Take up to ``count`` full Newton steps while each leaves at most ``share`` of the squared force.
 

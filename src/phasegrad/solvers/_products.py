@@ -29,7 +29,7 @@ from phasegrad._validation import Array, BoolArray, FloatArray, IntArray
 from phasegrad.dynamics import Pull, System
 from phasegrad.graphs import lazy_property
 from phasegrad.kernels import COMPILES
-from phasegrad.solvers._elimination import Batch, Elimination
+from phasegrad.solvers._elimination import Elimination, Surroundings
 from phasegrad.solvers._local import LocalTerms
 from phasegrad.terms import cosines
 
@@ -282,9 +282,9 @@ class Products:
         return self.elimination.exceeds(self.batch, self.pull, moving, floor)
 
     @property
-    def batch(self) -> Batch:
+    def batch(self) -> Surroundings:
         """Fields and drives."""
-        return Batch(self.x, self.y, self.drive)
+        return Surroundings(self.x, self.y, self.drive)
 
     @property
     def elimination(self) -> Elimination:

@@ -1,8 +1,9 @@
 """Batches of layered phase networks as PyTorch tensors; the one room, beside `torch`, that needs PyTorch."""
 
 from phasegrad.tensors._algebra import Schur, conjugate
-from phasegrad.tensors._batches import Batch, Weights, gathered, kept, scattered
+from phasegrad.tensors._batches import Batch, Weights, aligned, gathered, kept, scattered
 from phasegrad.tensors._certificates import laplacians, standing, verdicts
+from phasegrad.tensors._compiled import Eliminated, compiles
 from phasegrad.tensors._links import Coupled, States, weight_of
 from phasegrad.tensors._memory import bytes_per_sample, fitting, samples_that_fit
 from phasegrad.tensors._settling import (
@@ -21,6 +22,7 @@ __all__ = [
     "Batch",
     "Contrast",
     "Coupled",
+    "Eliminated",
     "Pull",
     "Schur",
     "Settled",
@@ -28,7 +30,9 @@ __all__ = [
     "States",
     "Structure",
     "Weights",
+    "aligned",
     "bytes_per_sample",
+    "compiles",
     "conjugate",
     "fitting",
     "gathered",

@@ -13,6 +13,7 @@ solved by conjugate gradients with D as preconditioner.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -40,7 +41,7 @@ def complement(batch: Batch, states: Sequence[Tensor], stiffness: Sequence[Tenso
     """Return the Schur complement of every sample as its stiffness (B, m), and what is taken off that, (B, m, m)."""
     assert batch.structure.hidden is not None
     large, few = batch.structure.hidden
-    matrix, inverse = _between(batch, large, few), 1 / stiffness[large].flatten(1)
+    matrix, inverse = between(batch, large, few), 1 / stiffness[large].flatten(1)
     (cos, sin), (x, y) = states[large].flatten(2), states[few].flatten(2)
     pairs = (matrix[:, :, None] * matrix[:, None, :]).flatten(1)
     sums = torch.stack((cos * cos * inverse, cos * sin * inverse, sin * sin * inverse)).flatten(0, 1) @ pairs
@@ -63,7 +64,7 @@ class Schur:
         assert batch.structure.hidden is not None
         self.large, self.few = batch.structure.hidden
         self.states = [states[self.large].flatten(2), states[self.few].flatten(2)]
-        self.matrix = _between(batch, self.large, self.few)
+        self.matrix = between(batch, self.large, self.few)
         self.inverse = 1 / stiffness[self.large].flatten(1)
         diagonal, taken = complement(batch, states, stiffness)
         self.complement, found = _inverted(torch.diag_embed(diagonal) - taken, diagonal)
@@ -105,10 +106,23 @@ def _inverted(matrix: Tensor, diagonal: Tensor) -> tuple[Tensor, Tensor]:
     return inverse, (rest.abs().amax((1, 2)) < _INVERTED) & (diagonal.amin(1) > 0)
 
 
+class Solved(NamedTuple):
+    """M^-1 of a right-hand side, and where it was found, (B,).
+
+    ``falls`` (B,) says where M turned out not to be positive definite: there v . M v <= 0 for the direction v.
+    """
+
+    answer: Parts
+    found: Tensor
+    falls: Tensor
+    direction: Parts
+
+
 def conjugate(
-    batch: Batch, states: Sequence[Tensor], stiffness: Sequence[Tensor], right: Sequence[Tensor], *, most: int = 1000
-) -> tuple[Parts, Tensor]:
-    """Return M^-1 of a right-hand side, and where it was found, (B,); M must be positive definite."""
+    batch: Batch, states: Sequence[Tensor], stiffness: Sequence[Tensor], right: Sequence[Tensor], *, most: int = 1000,
+    left: float | None = None,
+) -> Solved:  # fmt: skip
+    """Return M^-1 of a right-hand side up to a share ``left`` of it, by default that of rounding."""
     moving = batch.structure.moving
     diagonal = [stiffness[0]] + [each.clamp_min(torch.finfo(each.dtype).tiny) for each in stiffness[1:]]
     answer = [torch.zeros_like(each) for each in right]
@@ -116,7 +130,8 @@ def conjugate(
     ahead = [each / d for each, d in zip(rest, diagonal, strict=True)]
     size = batch.size
     gained = _dot(rest, ahead, moving, size)
-    goal = (_LEFT * torch.finfo(right[-1].dtype).eps) ** 2 * _dot(right, right, moving, size)
+    left = _LEFT * torch.finfo(right[-1].dtype).eps if left is None else left
+    goal = left**2 * _dot(right, right, moving, size)
     found = _dot(rest, rest, moving, size) <= goal
     broken = torch.zeros_like(found)
     for step in range(most):
@@ -132,12 +147,18 @@ def conjugate(
         found = _dot(rest, rest, moving, size) <= goal
         prepared = [each / d for each, d in zip(rest, diagonal, strict=True)]
         later = _dot(rest, prepared, moving, size)
-        ahead = _combined(prepared, ahead, torch.where(found | broken, 0.0, later / gained), moving)
+        after = _combined(prepared, ahead, torch.where(found | broken, 0.0, later / gained), moving)
+        ahead = [ahead[0], *(chosen(broken, ahead[k], after[k]) for k in moving)]
         gained = later
-    return answer, found & ~broken
+    return Solved(answer, found & ~broken, broken, ahead)
 
 
-def _between(batch: Batch, large: int, few: int) -> Tensor:
+def chosen(rows: Tensor, first: Tensor, second: Tensor) -> Tensor:
+    """Return the first (B, ...) where ``rows`` (B,) says so, else the second."""
+    return torch.where(rows.reshape(-1, *(1,) * (first.dim() - 1)), first, second)
+
+
+def between(batch: Batch, large: int, few: int) -> Tensor:
     """Return the matrix (large, few) of the couplings between two groups; zeros where they have none."""
     for _, link in batch.structure.links_of(large):
         if few in (link.first, link.second):

@@ -154,7 +154,8 @@ class Batch:
 
 def aligned(field: Tensor, omega: Tensor | None) -> Tensor:
     """Return the states (2, B, ...) that fields point to, led by frequencies as far as they can hold them."""
-    length = torch.hypot(field[0], field[1])
+    # A field that vanishes points nowhere: its oscillator is left without a state, and does not stand.
+    length = torch.hypot(field[0], field[1]).clamp_min(torch.finfo(field.dtype).tiny)
     states = field / length
     if omega is None:
         return states

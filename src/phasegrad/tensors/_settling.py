@@ -15,7 +15,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from phasegrad.tensors._algebra import Schur, conjugate
+from phasegrad.tensors._algebra import Schur, Solved, conjugate
 from phasegrad.tensors._batches import Batch, aligned, crossed, gathered, largest, scattered, turned
 from phasegrad.tensors._links import States
 
@@ -26,6 +26,10 @@ _AT_ONCE, _MOST = 8, 400
 _NEWTON_FROM = 0.3
 _MOST_PRODUCTS = 50
 _WIDEST = 0.5
+# Where a state may fall: the numbers cos(stride k^2) stand for a random direction, products of conjugate gradients at
+# most and the share of it that they may leave; and by how much the oscillator turns most that is pushed.
+_STRIDE, _MOST_PROBED, _PROBED = 0.7320508, 300, 1e-3
+_PUSH = 0.3
 
 
 class Settled(NamedTuple):
@@ -45,22 +49,31 @@ class Shifts(NamedTuple):
 
 
 def settle(batch: Batch, limits: Tensor, *, start: States | None = None, most: int = _MOST) -> Settled:
-    """Let every sample settle until its largest force is below its limit (B,), from phase zero or from ``start``."""
+    """Let every sample settle until its largest force is below its limit (B,), from phase zero or from ``start``.
+
+    A sample that comes to rest where it would fall is pushed off, and descends further. Which steps a sample takes, and
+    whether it has settled, depends on the sample alone; residuals are those that this was decided by.
+    """
     size = batch.size
     states = batch.cold() if start is None else list(start)
     sweeps = torch.zeros(size, dtype=torch.long, device=limits.device)
+    residuals = torch.full_like(limits, torch.inf)
     rows = torch.arange(size, device=limits.device)
     part, mine, done = batch, states, 0
     while rows.numel() and done < most:
         part.sweep(mine, _AT_ONCE)
         done += _AT_ONCE
-        residual = part.residual(mine, part.fields(mine))
-        near = bool((residual < _NEWTON_FROM).any())
-        if near and (part.structure.hidden is not None or done % (4 * _AT_ONCE) == 0):
-            mine = newton(part, mine, limits[rows])
-            residual = part.residual(mine, part.fields(mine))
-        sweeps[rows] = done
-        going = ~(residual <= limits[rows]) & residual.isfinite()
+        fields = part.fields(mine)
+        residual = part.residual(mine, fields)
+        near = residual < _NEWTON_FROM
+        if (part.structure.hidden is not None or done % (4 * _AT_ONCE) == 0) and bool(near.any()):
+            mine, fields, residual = _newton(part, mine, fields, near, limits[rows] / 4)
+        rests = residual <= limits[rows]
+        falls = _falling(part, mine, fields, rests)
+        residuals[rows], sweeps[rows] = residual, done
+        going = (~rests | falls) & residual.isfinite()
+        if bool(falls.any()):
+            mine = _turned_where(part, mine, falls)
         for k in batch.structure.moving:
             states[k] = states[k].index_copy(1, rows, mine[k]) if part is not batch else mine[k]
         if not going.any():
@@ -68,13 +81,16 @@ def settle(batch: Batch, limits: Tensor, *, start: States | None = None, most: i
         rows = rows[going]
         part = batch.take(rows)
         mine = [each[:, rows] for each in states]
-    fields = batch.fields(states)
-    return Settled(states, fields, batch.residual(states, fields), sweeps)
+    return Settled(states, batch.fields(states), residuals, sweeps)
 
 
-def newton(batch: Batch, states: States, limits: Tensor, steps: int = 6) -> States:
-    """Return states after Newton's steps; of a sample none is kept that does not lower its largest force."""
-    fields = batch.fields(states)
+def _newton(
+    batch: Batch, states: States, fields: States, near: Tensor, aims: Tensor, steps: int = 6
+) -> tuple[States, States, Tensor]:
+    """Return states after Newton's steps of the samples ``near`` (B,), their fields and largest forces.
+
+    Of a sample no step is kept that does not lower its largest force, and none is taken after that, or below its aim.
+    """
     residual = batch.residual(states, fields)
     for _ in range(steps):
         stiffness, forces = batch.stiffness(states, fields), batch.forces(states, fields)
@@ -82,17 +98,75 @@ def newton(batch: Batch, states: States, limits: Tensor, steps: int = 6) -> Stat
             schur = Schur(batch, states, stiffness)
             step, found = schur.solve(forces), ~schur.failed
         else:
-            step, found = conjugate(batch, states, stiffness, forces, most=_MOST_PRODUCTS)
+            step, found, _, _ = conjugate(batch, states, stiffness, forces, most=_MOST_PRODUCTS)
         trial = _moved(batch, states, step)
         ahead = batch.fields(trial)
         after = batch.residual(trial, ahead)
-        better = found & (after < residual)
+        better = found & near & (after < residual)
         states, fields = ([_chosen(better, a, b) for a, b in zip(*pair, strict=True)]
                           for pair in ((trial, states), (ahead, fields)))  # fmt: skip
         residual = torch.where(better, after, residual)
-        if bool((~better | (residual <= limits)).all()):
+        near = better & (residual > aims)
+        if not bool(near.any()):
             break
-    return states
+    return states, fields, residual
+
+
+def _falling(batch: Batch, states: States, fields: States, rests: Tensor) -> Tensor:
+    """Return which of the samples at rest (B,) would fall: the Laplacian is not positive definite there.
+
+    A group that can be eliminated shows it in the factor of the Schur complement, any other network to conjugate
+    gradients.
+    """
+    rows = rests.nonzero()[:, 0]
+    falls = torch.zeros_like(rests)
+    if not rows.numel():
+        return falls
+    part = batch.take(rows)
+    mine, around = ([each[:, rows] for each in parts] for parts in (states, fields))
+    stiffness = part.stiffness(mine, around)
+    if part.structure.hidden is not None:
+        falls[rows] = Schur(part, mine, stiffness).failed
+    else:
+        least = torch.stack([each.reshape(rows.numel(), -1).amin(1) for each in stiffness[1:] if each.numel()]).amin(0)
+        falls[rows] = (least <= 0) | _probed(part, mine, stiffness).falls
+    return falls
+
+
+def _probed(batch: Batch, states: States, stiffness: Sequence[Tensor]) -> Solved:
+    """Return what conjugate gradients find from a right-hand side that is the same for every sample."""
+    right = [stiffness[0]]
+    for each in stiffness[1:]:
+        numbers = torch.arange(each[0].numel(), dtype=each.dtype, device=each.device)
+        right.append(torch.cos(_STRIDE * numbers * numbers).reshape(1, *each.shape[1:]).expand_as(each))
+    return conjugate(batch, states, stiffness, right, most=_MOST_PROBED, left=_PROBED)
+
+
+def push(batch: Batch, states: States) -> list[Tensor]:
+    """Return small turns (B, ...) of the groups that move, along which the energy of a state at rest falls.
+
+    Samples for which no such direction is found are not turned.
+    """
+    fields = batch.fields(states)
+    stiffness, forces = batch.stiffness(states, fields), batch.forces(states, fields)
+    probed, size = _probed(batch, states, stiffness), batch.size
+    length = largest(probed.direction[1:], size)
+    downward = torch.stack(
+        [(a * b).reshape(size, -1).sum(1) for a, b in zip(forces[1:], probed.direction[1:], strict=True)]
+    ).sum(0)
+    scale = torch.where(downward < 0, -_PUSH, _PUSH) / length
+    scale = torch.where(probed.falls & scale.isfinite(), scale, 0.0)
+    return [forces[0]] + [
+        torch.nan_to_num(each) * scale.reshape(-1, *(1,) * (each.dim() - 1)) for each in probed.direction[1:]
+    ]
+
+
+def _turned_where(batch: Batch, states: States, falls: Tensor) -> States:
+    """Return states, pushed off where they would fall."""
+    rows = falls.nonzero()[:, 0]
+    part, mine = batch.take(rows), [each[:, rows] for each in states]
+    turns = push(part, mine)
+    return [states[0]] + [states[k].index_copy(1, rows, turned(mine[k], turns[k])) for k in batch.structure.moving]
 
 
 def sweeps_and_steps(batch: Batch, sweeps: int, steps: int) -> tuple[Settled, Schur | None]:

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from phasegrad.tensors._algebra import Schur, conjugate
 from phasegrad.tensors._batches import Batch, crossed, kept, scattered
+from phasegrad.tensors._compiled import Eliminated, compiles
 from phasegrad.tensors._links import States, collect
 from phasegrad.tensors._settling import Settled
 from phasegrad.tensors._structure import Index
@@ -69,11 +70,13 @@ class Contrast:
         stiffness = batch.stiffness(states, free.fields)
         right = [batch.held.new_zeros(())]
         right += [scattered(structure.outputs, slope, k, states[k][0]) for k in structure.moving]
-        if structure.hidden is not None:
+        if compiles(batch):
+            response, found = Eliminated.around(batch, free).respond(states, right)
+        elif structure.hidden is not None:
             schur = Schur(batch, states, stiffness)
             response, found = schur.solve(right), ~schur.failed
         else:
-            response, found = conjugate(batch, states, stiffness, right)
+            response, found, _, _ = conjugate(batch, states, stiffness, right)
         return cls.along(batch, states, kept(found, response, 0)), found
 
     @classmethod

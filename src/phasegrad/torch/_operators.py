@@ -6,6 +6,7 @@ network does not have as None.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -19,6 +20,8 @@ from phasegrad.tensors import Settled, Structure, fitting, verdicts
 from phasegrad.torch._registry import structure_of
 from phasegrad.torch._states import SIGNS, Around, flat, free_states, outputs_of
 
+# Frames of these lie between a warning and the line that it points at; the last are those of the standard library.
+_PACKAGES = ("phasegrad", "torch", "contextlib", "functools")
 _NAMES = ("inputs", "coupling", "omega", "field_strength", "field_phase")
 
 
@@ -39,8 +42,8 @@ class SettlingWarning(UserWarning):
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     outputs = layer(torch.full((1, 4), float("nan")))
-    >>> caught[0].category.__name__, outputs.isnan().all().item()
-    ('SettlingWarning', True)
+    >>> caught[0].category.__name__, outputs.isnan().any().item(), int(layer.unsettled_count)
+    ('SettlingWarning', False, 1)
     """
 
 
@@ -65,11 +68,10 @@ def settle(
     found = _guarded(work, structure, inputs, gradient)
     lost = inputs.shape[0] - int(found[3].sum())
     if lost:
-        warnings.warn(
-            f"{lost} of {counted(inputs.shape[0], 'sample')} did not settle: their outputs are NaN, and they add "
-            "nothing to gradients. Ask which with return_info=True and leave them out of the loss.",
-            SettlingWarning,
-            stacklevel=2,
+        _warn(
+            f"{lost} of {counted(inputs.shape[0], 'sample')} did not settle and add nothing to gradients. Their "
+            "outputs are those that the option 'unsettled' of PhaseNetwork asks for; its attribute 'info' says which "
+            "samples they are."
         )
     return found
 
@@ -96,7 +98,7 @@ def _like(inputs: Tensor, structure: Structure) -> tuple[Tensor, Tensor, Tensor,
 def settle_backward(
     slope: Tensor, inputs: Tensor, coupling: Tensor, omega: Tensor, field_strength: Tensor | None,
     field_phase: Tensor | None, states: Tensor, fields: Tensor, settled: Tensor, topology: str, gradient: str,
-    beta: float, tolerance: float, wanted: Sequence[bool],
+    beta: float, wanted: Sequence[bool],
 ) -> list[Tensor]:  # fmt: skip
     """Return gradients, by inputs and the parameters wanted, of what has the given slope by the outputs' phases."""
     structure = structure_of(topology)
@@ -107,16 +109,12 @@ def settle_backward(
 
     def work() -> tuple[dict[str, Tensor], int]:
         around = Around(structure, parameters, inputs, states, fields, settled)
-        return around.gradients(slope, names, gradient=gradient, beta=beta, tolerance=tolerance)
+        return around.gradients(slope, names, gradient=gradient, beta=beta)
 
     found, lost = _guarded(work, structure, inputs, gradient)
     if lost:
         advice = "" if gradient == "implicit" else " A smaller beta, or gradient='implicit', may find them."
-        warnings.warn(
-            f"No gradient was found for {lost} of {counted(inputs.shape[0], 'sample')}, which add nothing.{advice}",
-            SettlingWarning,
-            stacklevel=2,
-        )
+        _warn(f"No gradient was found for {lost} of {counted(inputs.shape[0], 'sample')}, which add nothing.{advice}")
     return [found[name].contiguous() for name in names]
 
 
@@ -160,8 +158,8 @@ def _backward(ctx: Any, slope: Tensor | None, *_others: Any) -> tuple[Any, ...]:
     wanted = list(ctx.needs_input_grad[:5])
     if slope is None or not any(wanted):
         return (None,) * 10
-    topology, gradient, beta, tolerance, _ = ctx.plain
-    found = iter(settle_backward(slope, *ctx.saved_tensors, topology, gradient, beta, tolerance, wanted))
+    topology, gradient, beta, _, _ = ctx.plain
+    found = iter(settle_backward(slope, *ctx.saved_tensors, topology, gradient, beta, wanted))
     return (*(next(found) if asked else None for asked in wanted), None, None, None, None, None)
 
 
@@ -174,6 +172,14 @@ def _refuse_twice(_ctx: Any, *_slopes: Any) -> None:
 
 settle.register_autograd(_backward, setup_context=_setup)
 settle_backward.register_autograd(_refuse_twice)
+
+
+def _warn(message: str) -> None:
+    """Warn at the line that called PyTorch or this package."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in _PACKAGES:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, SettlingWarning, stacklevel=level)
 
 
 def _guarded(work: Callable[[], Any], structure: Structure, inputs: Tensor, gradient: str) -> Any:

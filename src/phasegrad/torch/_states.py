@@ -15,6 +15,7 @@ from torch import Tensor
 from phasegrad.tensors import (
     Batch,
     Contrast,
+    Eliminated,
     Pull,
     Schur,
     Settled,
@@ -22,20 +23,23 @@ from phasegrad.tensors import (
     States,
     Structure,
     Weights,
+    aligned,
+    compiles,
     gathered,
     nudge_steps,
     nudge_sweeps,
     settle,
     standing,
-    sweeps_and_steps,
 )
 
 #: Signs of the nudges that each way of equilibrium propagation takes; "implicit" takes none.
 SIGNS = {"implicit": (), "two_phase": (1.0,), "centred": (1.0, -1.0)}
 _TOLERANCE = 1e-12
-# Sweeps before Newton's steps where a group is eliminated; the steps, also of nudged states, by precision.
-_SWEEPS, _STEPS, _NUDGED_STEPS = 4, {torch.float32: 2, torch.float64: 3}, {torch.float32: 3, torch.float64: 8}
-_NUDGED_SWEEPS, _MOST_NUDGED = 16, 1024
+# Of a sample that settled, the force as a multiple of what rounding may leave; Newton's steps go on well below that.
+_ROUNDINGS = 4.0
+# Newton's steps of nudged states by precision, sweeps at first and at most, and the force left as a share of the nudge.
+_NUDGED_STEPS = {torch.float32: 3, torch.float64: 8}
+_NUDGED_SWEEPS, _MOST_NUDGED, _NUDGED_LEFT = 16, 1024, 1e-4
 
 
 class Free(NamedTuple):
@@ -46,38 +50,26 @@ class Free(NamedTuple):
     settled: Tensor
 
 
-def limit_of(weights: Weights, tolerance: float) -> Tensor:
-    """Return the largest force of a settled sample: the tolerance, or what rounding alone may leave if that is more."""
-    return weights.rounding().clamp_min(tolerance or _TOLERANCE)
-
-
 def free_states(
     structure: Structure, parameters: Mapping[str, Tensor], inputs: Tensor, tolerance: float, most: int
 ) -> Free:
     """Let a batch of inputs (B, n_in) settle from phase zero."""
     batch = Batch.of(_weights(structure, parameters), inputs)
-    limits = limit_of(batch.weights, tolerance).expand(batch.size)
-    if structure.hidden is None:
-        reached = settle(batch, limits, most=most)
-        return Free(batch, reached, (reached.residual <= limits) & standing(batch, reached))
-    # A fixed number of unguarded steps is enough for most samples; the others begin anew, step by step.
-    reached, schur = sweeps_and_steps(batch, _SWEEPS, _STEPS[inputs.dtype])
-    assert schur is not None
-    settled = (reached.residual <= limits) & ~schur.failed
-    if bool(settled.all()):
-        return Free(batch, reached, settled)
-    rows = (~settled).nonzero()[:, 0]
-    part = batch.take(rows)
-    again = settle(part, limits[rows], most=most)
-    factor = Schur(part, again.states, part.stiffness(again.states, again.fields))
-    settled = settled.index_copy(0, rows, (again.residual <= limits[rows]) & standing(part, again, factor))
-    states, fields = (
-        [before[0]] + [first.index_copy(1, rows, second) for first, second in zip(before[1:], after[1:], strict=True)]
-        for before, after in ((reached.states, again.states), (reached.fields, again.fields))
-    )
-    residual, sweeps = reached.residual.index_copy(0, rows, again.residual), reached.sweeps
-    sweeps = sweeps.index_copy(0, rows, again.sweeps + _SWEEPS)
-    return Free(batch, Settled(states, fields, residual, sweeps), settled)
+    tolerance = tolerance or _TOLERANCE
+    rounding = batch.weights.rounding()
+    limit = (_ROUNDINGS * rounding).clamp_min(tolerance)
+    if compiles(batch):
+        aim = max(tolerance, float(rounding) * _finer(rounding.dtype))
+        found = Eliminated(batch, batch.base).settle(aim, float(limit), most)
+        return Free(batch, found.reached, found.settled)
+    reached = settle(batch, limit.expand(batch.size), most=most)
+    settled = (reached.residual <= limit) & standing(batch, reached)
+    return Free(batch, reached, settled)
+
+
+def _finer(kind: torch.dtype) -> float:
+    """Return the rounding error of double precision over that of a type."""
+    return torch.finfo(torch.float64).eps / torch.finfo(kind).eps
 
 
 def flat(parts: Sequence[Tensor], settled: Tensor) -> Tensor:
@@ -121,7 +113,7 @@ class Around:
         self.free = Settled(split, [self.batch.held, *known[1:]], none, none)
 
     def gradients(
-        self, slope: Tensor, names: Sequence[str], *, gradient: str, beta: float, tolerance: float
+        self, slope: Tensor, names: Sequence[str], *, gradient: str, beta: float
     ) -> tuple[dict[str, Tensor], int]:
         """Return gradients by parameters and "inputs" from those by the phases of the outputs, (B, M).
 
@@ -133,7 +125,7 @@ class Around:
         if gradient == "implicit":
             contrast, found = Contrast.exact(self.batch, self.free, unit)
         else:
-            contrast, found = self._nudged(unit, SIGNS[gradient], beta, tolerance)
+            contrast, found = self._nudged(unit, SIGNS[gradient], beta)
         used = found & self.settled
         share = torch.where(used, scale, 0.0)
         answer = contrast.slopes([name for name in names if name != "inputs"], share)
@@ -147,29 +139,47 @@ class Around:
             answer["inputs"] = contrast.by_inputs() * share[:, None]
         return answer, int((self.settled & ~found).sum())
 
-    def _nudged(self, unit: Tensor, signs: Sequence[float], beta: float, tolerance: float) -> tuple[Contrast, Tensor]:
+    def _nudged(self, unit: Tensor, signs: Sequence[float], beta: float) -> tuple[Contrast, Tensor]:
         """Return the contrast of states under the torques -beta and, if centred, beta times a slope."""
         batch, free = self.batch, self.free
-        limit = limit_of(batch.weights, tolerance)
-        shifts = self._shifts(_Torque(torch.cat([-sign * beta * unit for sign in signs])), len(signs), limit)
-        found = (shifts.residual <= limit).reshape(len(signs), -1).all(0)
+        torques = [-sign * beta * unit for sign in signs]
+        if not compiles(batch):
+            # States and fields that agree to the last digit do not shift without a torque, whatever force is left.
+            pairs = zip(free.fields[1:], batch.omegas[1:], strict=True)
+            free = free._replace(states=[free.states[0], *(aligned(field, omega) for field, omega in pairs)])
+        if compiles(batch):
+            rounding = batch.weights.rounding()
+            finer = float(rounding) * _finer(rounding.dtype)
+            shifts = Eliminated.around(batch, free).nudged(free.states, torques, finer)
+            found = shifts.residual.isfinite()
+        else:
+            limit = batch.weights.rounding().clamp_min(_TOLERANCE)
+            # Differences from the free state are rounded relative to the nudge: much less than the limit may be left.
+            aim = torch.maximum(limit.clamp_max(_NUDGED_LEFT * beta), batch.weights.rounding() / 8)
+            shifts = self._shifts(free, _Torque(torch.cat(torques)), len(signs), aim, limit)
+            found = shifts.residual <= limit
+        found = found.reshape(len(signs), -1).all(0)
         return Contrast.nudged(batch, free, shifts.shifts, found, beta), found
 
-    def _shifts(self, pull: Pull, times: int, limit: Tensor) -> Shifts:
-        """Return how states shift, by more and more steps and sweeps until all samples have settled again."""
-        batch, free = self.batch, self.free
-        there = self.settled.repeat(times)
+    def _shifts(self, free: Settled, pull: Pull, times: int, aim: Tensor, limit: Tensor) -> Shifts:
+        """Return how states shift, by more and more sweeps until the force that is left is below the aim.
+
+        Once it is below the limit, it need only be as small as sweeps make it.
+        """
+        batch, there = self.batch, self.settled.repeat(times)
         if batch.structure.hidden is not None:
             schur = Schur(batch, free.states, batch.stiffness(free.states, free.fields))
-            found = nudge_steps(batch, free, schur, pull, times, _NUDGED_STEPS[limit.dtype])
-            if bool((found.residual <= limit)[there].all()):
+            found = nudge_steps(batch, free, schur, pull, times, _NUDGED_STEPS[aim.dtype])
+            if bool((found.residual <= aim)[there].all()):
                 return found
-        sweeps = _NUDGED_SWEEPS
+        sweeps, before = _NUDGED_SWEEPS, torch.full_like(there, torch.inf, dtype=aim.dtype)
         while True:
             found = nudge_sweeps(batch, free, pull, times, sweeps)
-            if sweeps >= _MOST_NUDGED or bool((found.residual <= limit)[there].all()):
+            left = found.residual
+            done = (left <= aim) | ((left <= limit) & (left > before / 2))
+            if sweeps >= _MOST_NUDGED or bool(done[there].all()):
                 return found
-            sweeps *= 2
+            sweeps, before = 2 * sweeps, left
 
 
 class _Torque:
@@ -189,6 +199,7 @@ def _weights(structure: Structure, parameters: Mapping[str, Tensor]) -> Weights:
 
 
 def outputs_of(structure: Structure, states: Sequence[Tensor], settled: Tensor) -> Tensor:
-    """Return the phases of the outputs, (B, M), NaN for samples that did not settle."""
+    """Return the phases of the outputs, (B, M); of samples that did not settle those reached last, or 0 without any."""
     cosine, sine = gathered(structure.outputs, states)
-    return torch.where(settled[:, None], torch.atan2(sine, cosine), torch.nan)
+    phases = torch.atan2(sine, cosine)
+    return phases if bool(settled.all()) else torch.nan_to_num(phases, nan=0.0)
