@@ -145,7 +145,6 @@ def simulate(
     begun, speeds = _checked_start(start, size)
     drive = Drive(networks, inputs, nudge, batched=not isinstance(network, Network))
     motion = Motion.of(drive, float(moments[0]), begun.shape[:-1], drag, mass)
-    _check_span(motion, moments)
     state = _first_state(motion, begun, speeds, start, seed)
     steps = _steps(motion, strength, method, step, tolerance, seed, moments)
     phases, velocities = _followed(motion, steps, state, moments, progress)
@@ -193,6 +192,7 @@ def _steps(
         raise ValueError("The 'step' parameter of simulate is for 'rk4' and 'heun'. Adaptive steps need none.")
     paces = motion.paces(moments)
     fastest = np.broadcast_to(paces.max(axis=1, initial=0.0), motion.rows.shape)
+    _check_span(fastest, moments)
     if step is not None:
         lengths = np.full(motion.rows.size, positive_float("step", step, owner))
         _check_stable(motion, float(step), method, fastest)
@@ -257,9 +257,9 @@ def _check_stable(motion: Motion, step: float, method: str, fastest: FloatArray)
         )
 
 
-def _check_span(motion: Motion, moments: FloatArray) -> None:
+def _check_span(fastest: FloatArray, moments: FloatArray) -> None:
     """Refuse times in which an oscillator turns so often that its phase would not be known, nor the end be seen."""
-    turned = float(np.max(motion.fastest(moments[:1]), initial=0.0) * (moments[-1] - moments[0]))
+    turned = float(np.max(fastest, initial=0.0) * (moments[-1] - moments[0]))
     if turned > _MOST_RADIANS:
         raise ValueError(
             f"The fastest oscillator may turn {turned:.2g} radians between the first and the last of the 'times', more "
