@@ -740,7 +740,7 @@ def test_the_sparse_benchmark_reports_every_family(tmp_path, monkeypatch):
         assert 50 < row["peak_mb"] < 600  # its own, whatever the process that asks for it holds
         assert (row["exponent"] is None) == (row["N"] < 3000)
     assert [name for name in figures["ratios"] if "cg" in name] == [
-        f"SciPy Newton + cg, {family}, N = 4,000" for family in sparse.FAMILIES
+        f"SciPy Newton + cg, {family}, N = 4,000" for family in sparse.EXPANDERS
     ]
     draw_growth(figures, tmp_path / "growth.svg")
     assert "random regular 6, N^" in (tmp_path / "growth.svg").read_text()

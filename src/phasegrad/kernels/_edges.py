@@ -3,7 +3,7 @@
 Edge e joins node ``first[e]`` to the later node ``second[e]``, and edges are sorted by their first ends. Each edge is
 stored once for both of its ends, 12 bytes in single precision, as the network lists them: no pattern of rows has to be
 laid out. A loop over edges has no inner loop over the neighbours of a node, whose changing length a processor guesses
-wrong every other time; a sweep was measured to be twice as fast without it.
+wrong; without it a sweep was measured to be 1.4 to 2.1 times as fast on random graphs, and as fast on a grid.
 
 Going through the edges in their order completes every node before it is used as a first end; in reverse order, every
 node before it is used as a second end. So each triangular solve is one loop.

@@ -6,10 +6,10 @@ W holds the weights above the diagonal, V the same over the roots of both diagon
 numbers, so that the edges of a network stay as they are.
 
 A Laplacian in which one node is held has a small eigenvalue: all others may turn together against that one node, which
-only its few neighbours resist. Conjugate gradients would spend half of their iterations on it. But where the whole
-matrix has rows that sum to zero, the held node may be let go: A x = b with x zero there has the same solution as the
-singular system over all nodes, whose right-hand side at the held node is minus the sum of all others, turned back by
-what that node has turned. Such a matrix *floats*.
+only its few neighbours resist. Conjugate gradients would spend a third to a half of their iterations on it. But where
+the whole matrix has rows that sum to zero, the held node may be let go: A x = b with x zero there has the same solution
+as the singular system over all nodes, whose right-hand side at the held node is minus the sum of all others, turned
+back by what that node has turned. Such a matrix *floats*.
 """
 
 from __future__ import annotations
