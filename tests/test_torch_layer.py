@@ -448,16 +448,16 @@ class TestShapes:
         layout = module._network.graph.layout
         strengths = [module.field_strength[part].unique().tolist() for part in layout.node_values]
         assert strengths == [[0.0], [50.0], [10.0], [2.0]]
-        for link, part, gain in zip(layout.links, layout.couplings, (50.0, 10.0, 1.0), strict=True):
+        for link, part, gain in zip(layout.links, layout.couplings, (50.0, 10.0, 0.4), strict=True):
             drawn = module.coupling[part].std() * layout.fan_in(link) ** 0.5
-            assert float(drawn) == pytest.approx(gain, rel=0.15)  # half the field in the last layer
+            assert float(drawn) == pytest.approx(gain, rel=0.15)  # a fifth of the field in the last layer
 
     def test_data_moves_every_layer_and_all_of_it_is_stable(self):
         module = PhaseNetwork.layers(64, 80, 40, 20, dtype=DOUBLE)
         x = torch.tensor(np.random.default_rng(0).uniform(-1, 1, (50, 64)))
         y, info = module(x, return_info=True, certify=True)
         assert info.stable.all()
-        assert 0.1 < y.detach().std(0).mean().item() < 1.5
+        assert 0.03 < y.detach().std(0).mean().item() < 1.5
 
 
 class TestAmongModules:
