@@ -23,7 +23,7 @@ import numpy as np
 
 from phasegrad._files import write_json
 from phasegrad.datasets import digits
-from phasegrad.studies.study import Table
+from phasegrad.studies import Table
 
 EPOCHS, BATCH, RATE, RATES = 10, 64, 0.003, (0.003, 0.01)
 _TANH, _DEQ = "linear + tanh", "torchdeq"
