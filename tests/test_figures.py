@@ -71,6 +71,12 @@ def successes(name: str) -> Callable[[Any], int]:
     return lambda results: int(np.sum(np.array(results["starts"][name]) > 0.6))
 
 
+def layer_alone(results: Any) -> tuple[int, int, int]:
+    """Return of the runs of the layer alone their number, those that end in NaN, and samples that did not settle."""
+    alone = [each for each in results["runs"] if each["seed"] >= 100]
+    return len(alone), sum(each["nan"] for each in alone), sum(each["unsettled"] for each in alone)
+
+
 def runs(experiment: str) -> Callable[[Any], tuple[float, float]]:
     """Return what finds mean accuracy in per cent, and mean seconds, of the runs of an experiment on images."""
 
@@ -151,6 +157,9 @@ FIGURES = [
     Figure(
         "docs/objectives.md", "the difference between {0} and {1} of 100 random starts", "classifiers",
         all_of(successes("random"), successes(classifiers.MATCHED)),
+    ),
+    Figure(
+        "docs/pytorch.md", "{1} of {0} runs ended with a NaN, and {2} samples did not settle", "layer", layer_alone
     ),
     Figure(REPRODUCING, "reproduced; {0} of {1} claims in all", "claims", verdicts),
     Figure(
@@ -286,7 +295,7 @@ def test_a_figure_that_nothing_accounts_for_is_found():
     assert len(unaccounted("46 of 100, and 2,895 times as fast", [])) == 2
 
 
-@pytest.mark.parametrize("page", ["accuracies.md", "speed.md"])
+@pytest.mark.parametrize("page", ["accuracies.md", "pytorch.md", "speed.md"])
 def test_tables_are_those_of_the_stored_results(page):
     """`python docs/hooks/results.py` writes them anew."""
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")

@@ -365,16 +365,15 @@ class TestFates:
     @pytest.mark.parametrize("compiled", [True, False])
     def test_a_sample_does_not_depend_on_the_others(self, compiled, monkeypatch):
         uncompiled(monkeypatch, compiled)
-        module, x = PhaseNetwork(self.NETWORK, tolerance=1.1e-3), self.samples()[940:1000]
+        module, x = PhaseNetwork(self.NETWORK, tolerance=1.1e-3), self.samples()[:6000]
         whole, info = module(x, return_info=True)
         assert info.settled.all()
-        order = torch.randperm(60, generator=torch.Generator().manual_seed(0))
-        for size in (1, 7, 60):
-            for rows in order.split(size):
-                part, other = module(x[rows], return_info=True)
-                assert torch.equal(other.settled, info.settled[rows])
-                assert torch.equal(other.sweeps, info.sweeps[rows])
-                assert torch.allclose(part, whole[rows], atol=1e-5, rtol=0)
+        order = torch.randperm(60, generator=torch.Generator().manual_seed(0)) + 940
+        for rows in (torch.tensor([965]), torch.tensor([3536]), order, *order.split(7)):
+            part, other = module(x[rows], return_info=True)
+            assert torch.equal(other.settled, info.settled[rows])
+            assert torch.equal(other.sweeps, info.sweeps[rows])
+            assert torch.allclose(part, whole[rows], atol=1e-5, rtol=0)
 
     @pytest.mark.parametrize("compiled", [True, False])
     @pytest.mark.parametrize("network", [STIFF, DEEP])
@@ -448,16 +447,16 @@ class TestShapes:
         layout = module._network.graph.layout
         strengths = [module.field_strength[part].unique().tolist() for part in layout.node_values]
         assert strengths == [[0.0], [50.0], [10.0], [2.0]]
-        for link, part, gain in zip(layout.links, layout.couplings, (50.0, 10.0, 1.0), strict=True):
+        for link, part, gain in zip(layout.links, layout.couplings, (50.0, 10.0, 0.4), strict=True):
             drawn = module.coupling[part].std() * layout.fan_in(link) ** 0.5
-            assert float(drawn) == pytest.approx(gain, rel=0.15)  # half the field in the last layer
+            assert float(drawn) == pytest.approx(gain, rel=0.15)  # a fifth of the field in the last layer
 
     def test_data_moves_every_layer_and_all_of_it_is_stable(self):
         module = PhaseNetwork.layers(64, 80, 40, 20, dtype=DOUBLE)
         x = torch.tensor(np.random.default_rng(0).uniform(-1, 1, (50, 64)))
         y, info = module(x, return_info=True, certify=True)
         assert info.stable.all()
-        assert 0.1 < y.detach().std(0).mean().item() < 1.5
+        assert 0.03 < y.detach().std(0).mean().item() < 1.5
 
 
 class TestAmongModules:

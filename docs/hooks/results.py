@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from phasegrad.benchmarks import layer
 from phasegrad.report import speed_tables
 from phasegrad.studies import classifiers
 from phasegrad.studies.pages import filled
@@ -21,6 +22,7 @@ DOCS = Path(__file__).parent.parent
 #: The file of results of every page, and the tables that it makes.
 PAGES: dict[str, tuple[str, Callable[[Any], list[Table]]]] = {
     "accuracies.md": ("classifiers.json", classifiers.tables),
+    "pytorch.md": ("layer.json", layer.tables),
     "speed.md": ("bench.json", speed_tables),
 }
 

@@ -12,6 +12,7 @@ import argparse
 import importlib.metadata
 import importlib.util
 import platform
+import statistics
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -22,6 +23,7 @@ import numpy as np
 
 from phasegrad._files import write_json
 from phasegrad.datasets import digits
+from phasegrad.studies import Table
 
 EPOCHS, BATCH, RATE, RATES = 10, 64, 0.003, (0.003, 0.01)
 _TANH, _DEQ = "linear + tanh", "torchdeq"
@@ -102,6 +104,24 @@ def measure(seeds: int, unsettled: int, told: Callable[[dict[str, Any]], object]
     for rate in RATES:
         for seed in range(100, 100 + unsettled):
             told(run("phase", seed, rate))
+
+
+def tables(results: dict[str, Any]) -> list[Table]:
+    """Return the table of stored runs: mean accuracy and median CPU time over the seeds that every kind was run on."""
+    words = {
+        "phase": '`PhaseNetwork.layers(64, 80, 20, output="both")`',
+        _TANH: "`Linear(64, 80), Tanh, Linear(80, 20), Tanh`",
+        _DEQ: "torchdeq, 56 units, `ift=True`",
+        f"{_DEQ}, Anderson": "torchdeq, 56 units, `ift=True`, Anderson's solver",
+    }
+    runs = {kind: [each for each in results["runs"] if each["kind"] == kind and each["seed"] < 100] for kind in words}
+    accuracy = {kind: 100 * statistics.mean(each["accuracy"] for each in mine) for kind, mine in runs.items()}
+    seconds = {kind: statistics.median(each["cpu_s"] for each in mine) for kind, mine in runs.items()}
+    rows = [
+        [words[kind], f"{accuracy[kind]:.1f}", f"{seconds[kind]:.2f}", f"{seconds[kind] / seconds[_DEQ]:.2f}"]
+        for kind in words
+    ]
+    return [Table("layer", "", ("layer", "test accuracy in %", "CPU seconds", "over torchdeq"), rows)]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

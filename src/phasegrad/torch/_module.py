@@ -158,7 +158,7 @@ class PhaseNetwork(nn.Module):
     @classmethod
     def layers(
         cls, shape: int | tuple[int, ...], *sizes: int | Dense | Convolution, gain: float = 1.0,
-        output_gain: float = 0.5, field: float | None = None, **options: Any,
+        output_gain: float = 0.2, field: float | None = None, **options: Any,
     ) -> Self:  # fmt: skip
         """Return a layer made of a network of layers; a number stands for `Dense`.
 
