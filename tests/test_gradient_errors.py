@@ -343,3 +343,14 @@ def test_forces_are_as_well_known_as_is_stated(strong):
     pulls = np.stack([strong * first, second - first, -second / 2], axis=1) + omega
     exact = pulls - pulls[:, :1]
     assert np.all(np.abs(system.force(phases) - exact) <= stated)
+
+
+def test_what_is_stated_about_a_sample_does_not_depend_on_the_others():
+    network = pg.Network([(0, 1), (1, 2)], [1.0, 2.0], [0.1, 0.2, -0.3], anisotropy=[0.3, 0.2], outputs=[2])
+    phases = np.random.default_rng(0).uniform(-1, 1, (3, 3)) * [[1.0], [10.0], [100.0]]
+    stated = []
+    for rows in ([0, 1, 2], [0], [1], [2]):
+        system = build_system(network, None)[0].take(np.zeros(len(rows), dtype=np.int64))
+        question = SimpleNamespace(system=system, phases=phases[rows], network=network, inputs=None)
+        stated.append(force_rounding(question))
+    np.testing.assert_array_equal(stated[0], np.concatenate(stated[1:]))

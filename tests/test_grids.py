@@ -68,6 +68,18 @@ def test_names_demand_and_generation_are_kept():
     assert grid.coupling[e] == pytest.approx(sum(1 / row[3] for row in both))
 
 
+def test_a_generator_that_is_switched_off_gives_nothing():
+    """The second generator of case14 gives 40 MW at bus 2; the slack makes up for them."""
+    case = api.case14()
+    before = grids.from_case("on", case)
+    case["gen"][1, 7] = 0
+    after = grids.from_case("off", case)
+    assert after.node_attributes[1]["generation_mw"] == after.node_attributes[1]["generators"] == 0
+    expected = np.zeros(14)
+    expected[[0, 1]] = [0.4, -0.4]
+    np.testing.assert_allclose(after.omega - before.omega, expected, atol=1e-12)
+
+
 def test_voltages_of_the_case_scale_the_couplings():
     unit, own = grids.load("case14"), grids.load("case14", voltages="case")
     voltage = api.case14()["bus"][:, 7]

@@ -631,6 +631,7 @@ class TestBadInput:
             ({"noise": 0.1, "method": "adaptive"}, "Noise needs method='heun'"),
             ({"noise": 0.1, "method": "rk4"}, "Noise needs method='heun'"),
             ({"damping": -1.0}, "'damping' parameter of simulate must not be negative. Got -1 at [0]"),
+            ({"inertia": [1.0, 0.0, 1.0, 1.0]}, "must be positive for every oscillator. Oscillator 1 has none"),
             ({"seed": "a", "start": "random"}, "'seed' parameter of simulate must be a whole number of at least 0"),
             ({"inputs": lambda time: [np.nan if time > 0.5 else 0.1]}, "'inputs' parameter of simulate must be finite"),
             ({"noise": -1.0}, "'noise' parameter of simulate must not be negative. Got -1 at [0]"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import inspect
 import itertools
 import json
@@ -322,6 +323,8 @@ class Session:
             trees.enter(slot.place, writes=False)
             old, new = _codes(change, self.book.sources[change.path])
             place = str(self.judge.slots[0].place / change.path)
+            # Some files are imported by what needs them only.
+            importlib.import_module(".".join(Path(change.path).with_suffix("").parts[1:]).removesuffix(".__init__"))
             swapped = 0
             for each in gc.get_objects():
                 code = each.__code__ if isinstance(each, FunctionType) else None
