@@ -25,8 +25,8 @@ UNSETTLED = ("last", "zero", "nan")
 _OPTIONS = ("gradient", "beta", "output", "learn", "tolerance", "most_sweeps", "unsettled", "dtype", "device")
 # The strength of the fields in the last layer, and how much stronger those of a layer are than those of the next.
 _LAST, _GRADE = 2.0, 5.0
-# The strength of nudges at which error and rounding are both small.
-_BETA = {"implicit": 0.01, "two_phase": 0.001, "centred": 0.01}
+# The strength of nudges at which error and rounding are both small: of one nudge alone, and of a pair.
+_ONE_SIDED_BETA, _CENTRED_BETA = 0.001, 0.01
 
 
 class Info(NamedTuple):
@@ -136,7 +136,8 @@ class PhaseNetwork(nn.Module):
         self._network = _checked_network(network)
         self.gradient = choice("gradient", gradient, SIGNS, "PhaseNetwork")
         self.output = choice("output", output, OUTPUTS, "PhaseNetwork")
-        self.beta = positive_float("beta", _BETA[self.gradient] if beta is None else beta, "PhaseNetwork")
+        usual = _ONE_SIDED_BETA if len(SIGNS[self.gradient]) == 1 else _CENTRED_BETA
+        self.beta = positive_float("beta", usual if beta is None else beta, "PhaseNetwork")
         self.tolerance = None if tolerance is None else positive_float("tolerance", tolerance, "PhaseNetwork")
         self.most_sweeps = whole_number("most_sweeps", most_sweeps, 1, "PhaseNetwork")
         self.unsettled = choice("unsettled", unsettled, UNSETTLED, "PhaseNetwork")
