@@ -417,6 +417,16 @@ class TestShapes:
         x = inputs_of(NETWORKS["convolution"]).float()
         assert torch.equal(module(x), module(x.reshape(3, 1, 4, 4)))
 
+    @pytest.mark.parametrize("gradient", ["implicit", "two_phase", "centred"])
+    def test_a_batch_of_one_has_the_gradient_that_it_adds_to_a_larger_one(self, gradient):
+        layer = pg.torch.PhaseNetwork.layers(4, 20, 3, gradient=gradient, dtype=torch.float64)
+        x = torch.rand(2, 4, dtype=torch.float64)
+        layer(x).square().sum().backward()
+        both, layer.coupling.grad = layer.coupling.grad, None
+        for row in x:
+            layer(row[None]).square().sum().backward()
+        torch.testing.assert_close(layer.coupling.grad, both, rtol=1e-9, atol=1e-12)
+
     @pytest.mark.parametrize("leading", [(), (3,), (2, 3), (2, 0), (1, 2, 3)])
     @pytest.mark.parametrize("output", ["phases", "both"])
     def test_leading_axes_are_those_of_a_linear_layer(self, leading, output):

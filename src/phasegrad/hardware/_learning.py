@@ -348,7 +348,7 @@ class _Trainer(Learner):
             self.warned = True
             warnings.warn(
                 f"A nudge of {self.plan.beta:g} unlocked {counted(samples, 'sample')} of a batch. It is halved there, "
-                "now and from now on without a word; the history counts such updates as shortened.",
+                "now and in later updates, without another warning; the history counts such updates as shortened.",
                 TrainingWarning,
                 stacklevel=2,
             )

@@ -424,8 +424,8 @@ def erdos_renyi(
     if mean_degree < 1:
         raise ValueError(
             "The 'mean_degree' parameter of erdos_renyi must be at least 1: it is the mean number of neighbours, not a "
-            f"probability. Got {mean_degree:g}. For a probability p of every edge give p * (n - 1), here "
-            f"{mean_degree * (n - 1):g}."
+            f"probability. Got {mean_degree:g}. For a probability p of every edge give p * (n - 1), which would be "
+            f"{mean_degree * (n - 1):g} here."
         )
     rng = random_stream(seed, "erdos_renyi")
     pairs = joined(uniform_pairs(n, mean_degree / (n - 1), rng), n, rng)

@@ -36,7 +36,7 @@ def entry_table(entries: Sequence[Entry], *more: Sequence[Any]) -> RenderableTyp
         for each in entries
     ]
     columns = ("faults", "mean accuracy, %", "worst chip, %", "cosine of the gradient")
-    title = f"{counted(entries[0].accuracy.size, 'chip')} that learn, test samples"
+    title = f"Learning on {counted(entries[0].accuracy.size, 'chip')}, test samples"
     return table(title, columns, [*rows, *map(list, more)])
 
 

@@ -122,7 +122,8 @@ class Eliminated:
             residuals.append(np.where(left <= goal, left, np.inf))
         whole = [torch.cat(side, dim=1) for side in zip(*(side[1:] for side in shifts), strict=True)]
         left_over = torch.from_numpy(np.concatenate(residuals)).to(self.batch.held.dtype)
-        return Shifts([self.batch.held, *whole], left_over)
+        held = torch.zeros_like(torch.cat([states[0]] * len(torques), dim=1))
+        return Shifts([held, *whole], left_over)
 
     def _descended(
         self, rows: IntArray, start: FloatArray, sweeps: int, aims: float

@@ -69,9 +69,9 @@ def settle(
     lost = inputs.shape[0] - int(found[3].sum())
     if lost:
         _warn(
-            f"{lost} of {counted(inputs.shape[0], 'sample')} did not settle and add nothing to gradients. Their "
-            "outputs are those that the option 'unsettled' of PhaseNetwork asks for; its attribute 'info' says which "
-            "samples they are."
+            f"{lost} of {counted(inputs.shape[0], 'sample')} did not settle: their outputs are those that the "
+            "option 'unsettled' of PhaseNetwork asks for, and no gradient passes through them. The attribute 'info' "
+            "says which samples they are; leave them out of the loss if layers behind must not learn from them."
         )
     return found
 
@@ -114,7 +114,7 @@ def settle_backward(
     found, lost = _guarded(work, structure, inputs, gradient)
     if lost:
         advice = "" if gradient == "implicit" else " A smaller beta, or gradient='implicit', may find them."
-        _warn(f"No gradient was found for {lost} of {counted(inputs.shape[0], 'sample')}, which add nothing.{advice}")
+        _warn(f"No gradient was found for {lost} of {counted(inputs.shape[0], 'sample')}; they add nothing.{advice}")
     return [found[name].contiguous() for name in names]
 
 
