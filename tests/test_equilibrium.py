@@ -605,7 +605,7 @@ class TestBadInput:
     def test_a_matrix_too_large_for_memory_is_refused_beforehand(self):
         with pytest.raises(ValueError, match="dense matrices stop at 12000"):
             pg.find_equilibrium(pg.ring(20_000), solver="newton")
-        system, _ = build_system(pg.ring(12_001, coupling_reverse=np.full(12_001, 2.0)), None)
+        system, _ = build_system(pg.ring(12_002, coupling_reverse=np.full(12_002, 2.0)), None)
         with pytest.raises(ValueError, match="The sparse way is for reciprocal coupling only: use a smaller network"):
             branch_solver(system)
 

@@ -370,6 +370,6 @@ class TestIdentity:
         real = _validation.find_spec
         monkeypatch.setattr(_validation, "find_spec", lambda name: None if name == package else real(name))
         extra = {"statsmodels": "report", "distributed": "cluster"}[package]
-        with pytest.raises(ImportError, match=rf"needs {package}, which is not installed.*phasegrad\[{extra}\]"):
+        with pytest.raises(ImportError, match=rf"needs {package}, which is not installed.*\[{extra}\]"):
             reproduce([functions.drawing_study(1)], tmp_path / "out", cluster="tcp://127.0.0.1:1")
         assert not (tmp_path / "out").exists()

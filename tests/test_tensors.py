@@ -363,3 +363,13 @@ def test_what_tensors_cannot_do_is_refused_in_words(network, words):
 
 def test_what_they_can_do_is_not_refused():
     assert refuses(pg.layered(2, 5, 2)) == ""
+
+
+def test_a_schur_complement_that_is_exactly_singular_ends_no_batch():
+    """Its Cholesky factor has a zero on the diagonal, whose inverse LAPACK refuses for all samples."""
+    network = pg.signed_layers(1, 1, 1, seed=0).replace(
+        coupling=[0.5, 1.0], field_strength=[0.0, 0.5, -0.5], field_phase=0.0
+    )
+    batch = _batch(network, [[0.0], [0.7]], torch.float32)
+    settled = settle(batch, torch.full((2,), 1e-5))
+    assert all(torch.isfinite(state).all() for state in settled.states)

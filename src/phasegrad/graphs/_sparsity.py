@@ -55,6 +55,6 @@ def refuse_dense(size: int, what: str, alternative: str) -> None:
     """Raise ValueError where a dense matrix would take gigabytes: who asked for one, and what to use instead."""
     if size > DENSE_LIMIT:
         raise ValueError(
-            f"{what} would need a dense matrix of {size**2 * 8 / 2**30:.3g} GiB for {size} oscillators; dense matrices "
-            f"stop at {DENSE_LIMIT} oscillators. {alternative}"
+            f"{what} would need a dense matrix of {size**2 * 8 / 2**30:.3g} GiB, {size} rows; dense matrices stop at "
+            f"{DENSE_LIMIT} rows. {alternative}"
         )

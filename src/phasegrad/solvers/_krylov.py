@@ -117,9 +117,12 @@ def _between_sweeps(
         return LinearSolution(np.zeros_like(right), 0, 0.0, True)
     factor, weights = matrix.scaled(dtype)
     edges = (*matrix.ends, weights)
-    left = (factor * matrix.spread(right / largest)).astype(dtype)
+    # A power of two near the largest sqrt(D), which changes no bit, keeps squares in the range of single precision.
+    roots = np.sqrt(np.maximum(matrix.diagonal, 0.0))
+    unit = 2.0 ** np.round(np.log2(np.max(roots)))
+    left = (unit * factor * matrix.spread(right / largest)).astype(dtype)
     loops.forward(*edges, left)
-    scale = np.sqrt(np.maximum(matrix.diagonal, 0.0)).astype(dtype)
+    scale = (roots / unit).astype(dtype)
     square, size = float(np.linalg.norm(left)) ** 2, float(np.linalg.norm(scale * left))
     solution, direction, turned, image = np.zeros((4, left.size), dtype)
     share, remaining, positive = 0.0, size, True
@@ -138,7 +141,8 @@ def _between_sweeps(
         if remaining <= max(tolerance * size, rounding * reached):
             remaining = max(remaining, rounding * reached)
             break
-    return LinearSolution(matrix.gathered(largest * factor * solution), iteration, float(remaining / size), positive)
+    answer = matrix.gathered(largest / unit * factor * solution)
+    return LinearSolution(answer, iteration, float(remaining / size), positive)
 
 
 def solve_accurately(

@@ -194,9 +194,10 @@ class _Iteration:
 
         Where systems are solved by iterations, a step for a residual that is well below the tolerance would not be.
         """
-        share = 1.0
-        if self.settings.polish:
-            share = _POLISHED if getattr(self.mechanics, "iterates", False) else -np.inf
+        iterates = getattr(self.mechanics, "iterates", False)
+        if self.settings.polish and not iterates:
+            return np.zeros(self.rows.shape, dtype=bool)
+        share = _POLISHED if self.settings.polish else 1.0
         return np.asarray(self.left[self.rows] <= share * self.tolerance[self.rows])
 
     def _keep_going(self, going: BoolArray) -> None:

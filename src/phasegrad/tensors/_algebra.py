@@ -94,10 +94,11 @@ def _inverted(matrix: Tensor, diagonal: Tensor) -> tuple[Tensor, Tensor]:
     (2 - S X), from that of the diagonal D. S is D minus a positive semidefinite matrix, so that this converges only if
     S is positive definite, and within a few steps unless it is nearly singular.
     """
+    unit = torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
     if matrix.device.type == "cpu":
         factor, info = torch.linalg.cholesky_ex(matrix)
-        return torch.cholesky_inverse(factor), info == 0
-    unit = torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
+        # A factor that was not found may be singular, which would be an error for the whole batch.
+        return torch.cholesky_inverse(chosen(info == 0, factor, unit)), info == 0
     inverse = torch.diag_embed(1 / diagonal)
     rest = unit - matrix @ inverse
     for _ in range(_DOUBLINGS):
