@@ -152,6 +152,15 @@ class TestNetlist:
         assert netlist.driven
         assert "L0 " not in netlist.text
 
+    def test_a_field_is_a_source_of_its_phase_behind_the_resistor_of_its_strength(self):
+        network = pair(field_strength=[0.0, 0.5], field_phase=[0.0, 0.4])
+        netlist = write_netlist(network, Components())
+        resistors = values(netlist, "R")
+        # Half the strength of the coupling is twice its resistance; a field of zero is none.
+        assert resistors == {"R0": pytest.approx(5e4), "RF1": pytest.approx(1e5)}
+        (degrees,) = re.findall(r"^VF1 sF1 0 sin\(.* 0 0 (\S+)\)$", netlist.text, flags=re.MULTILINE)
+        assert float(degrees) == pytest.approx(90 + np.degrees(0.4))
+
     def test_a_coupling_of_zero_is_left_out(self):
         network = pg.ring(4, omega=np.zeros(4), outputs=[2], signed=True).replace(coupling=[1.0, 1.0, 0.0, 1.0])
         assert len(values(write_netlist(network, Components()), "R")) == 3

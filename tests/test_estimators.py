@@ -149,6 +149,23 @@ def test_restarts_keep_the_network_of_lowest_cost():
     assert np.any(losses[3] < losses[1])
 
 
+def test_one_start_more_never_ends_in_a_higher_cost():
+    """The first starts are the same ones, however many there are."""
+    corners = pg.datasets.xor()
+    options = {"hidden": 1, "gain": 2.0, "input_scale": np.pi / 2, "input_noise": 0.0, "epochs": 10}
+    losses = [
+        [
+            pg.OscillatorClassifier(**options, restarts=restarts, random_state=seed)
+            .fit(corners.x_train, corners.y_train)
+            .history_.train_loss[-1]
+            for restarts in (1, 2, 3)
+        ]
+        for seed in range(3)
+    ]
+    assert np.all(np.diff(losses, axis=1) <= 0)
+    assert np.any(np.diff(losses, axis=1) < 0)
+
+
 def test_objectives_of_all_kinds_learn_iris(iris):
     x, y = iris
     # One-hot phases pull every wrong output as hard as the right one, and learn three classes more slowly.

@@ -264,6 +264,15 @@ class TestBeta:
                 nudged = method(*question, beta=beta).omega
             assert relative_error(nudged, pg.adjoint(*question).omega) <= 1.5 * error
 
+    @pytest.mark.parametrize("method", [pg.two_phase, pg.centred])
+    def test_a_nudge_for_a_hundredth_of_the_error_is_no_weaker_than_that_takes(self, method):
+        question = settled(_path(8))
+        exact, errors = pg.adjoint(*question).omega, []
+        for error in (1e-3, 1e-5):
+            beta = pg.suggest_beta(*question, error=error, method=method.__name__)
+            errors.append(relative_error(method(*question, beta=beta).omega, exact))
+        assert errors[0] / errors[1] == pytest.approx(100, rel=0.1)
+
     def test_a_thousandth_is_the_error_that_is_allowed_if_none_is_given(self):
         question = settled(_path(30))
         assert pg.suggest_beta(*question) == pg.suggest_beta(*question, error=1e-3, method="two_phase")

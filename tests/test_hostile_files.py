@@ -283,6 +283,7 @@ class TestStates:
             (lambda s: {"streams": ({"bit_generator": "MT19937"},)}, "in no state that there is"),
             (lambda s: {"best": (s.best[0] * np.nan, s.best[1])}, "its lowest cost is no number"),
             (lambda s: {"best": (np.zeros(2), s.best[1])}, "its lowest cost is no number"),
+            (lambda s: {"best": (s.best[0], {"coupling": np.zeros((1, 2))})}, "not of one shape by every parameter"),
             (lambda s: {"origin": 3}, "does not say what it belongs to"),
         ],
     )

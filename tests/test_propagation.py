@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_networks import KINDS, RECIPROCAL, inputs_for, make_network
-from scipy.optimize import root
+from scipy.optimize import brentq, root
 
 import phasegrad as pg
 from phasegrad.dynamics import build_system
@@ -308,6 +308,22 @@ class TestStochastic:
                 found = pg.stochastic(*pair(), temperature=temperature, wrt=("omega", "coupling"))
             errors.append(np.abs([found.omega[1], found.coupling[0]] - thermal_gradient(temperature)))
         assert np.log2(errors[0] / errors[1]) == pytest.approx(2, abs=0.1)
+
+    def test_its_term_of_first_order_is_right_to_a_millionth(self):
+        """Of a pair it is in closed form: noise moves the phase by T K sin phi / (2 L^2), L = K cos phi + beta."""
+        beta, moved = 1e-3, []
+        with unwarned():
+            hot, cold = (
+                pg.stochastic(*pair(), temperature=t, beta=beta, wrt=("omega", "coupling")) for t in (1.0, 1e-9)
+            )
+        for nudge in (beta, -beta):
+            phase = brentq(lambda phi, b: np.sin(phi) - 0.4 + b * (phi - 0.1), 0.0, 1.0, args=(nudge,), xtol=1e-15)
+            stiffness = np.cos(phase) + nudge
+            shift = np.sin(phase) / (2 * stiffness**2)
+            moved.append([-shift, shift * np.sin(phase) + np.cos(phase) / (2 * stiffness)])
+        expected = np.subtract(*moved) / (2 * beta)
+        assert hot.omega[1] - cold.omega[1] == pytest.approx(expected[0], rel=1e-6)
+        assert hot.coupling[0] - cold.coupling[0] == pytest.approx(expected[1], rel=1e-6)
 
     @pytest.mark.parametrize("kind", RECIPROCAL)
     def test_it_is_off_the_gradient_at_rest_by_the_temperature(self, kind):

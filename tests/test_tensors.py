@@ -282,6 +282,24 @@ class TestRandomVectors:
         sure, _ = certificates._chebyshev(batch, states, stiffness, reach)
         assert not sure.any()
 
+    def test_a_state_that_is_about_to_tip_is_not_refuted_by_rounding(self, monkeypatch):
+        """N of a complete bipartite graph has the eigenvalue 1: no form is negative, not even along its eigenvector.
+
+        In single precision both 7^-1/2 and 8548^-1/2 are rounded up, alike for all oscillators, so that no mean of many
+        takes the error away.
+        """
+        wide, narrow = 8548, 7
+        network = pg.layers(1, pg.Dense(wide), pg.Dense(narrow), field=1.0)
+        parameters = {name: torch.ones(values.size) for name, values in network.parameters.items()}
+        batch = Batch.of(Weights(Structure.of(network), parameters, turning=False), torch.zeros(1, 1))
+        states = [torch.stack((torch.ones(1, size), torch.zeros(1, size))) for size in (1, wide, narrow)]
+        stiffness = [states[0][0], torch.full((1, wide), float(narrow)), torch.full((1, narrow), float(wide))]
+        along = [torch.full((1, size), (2 * size) ** -0.5) for size in (wide, narrow)]
+        monkeypatch.setattr(certificates, "_drawn", lambda batch, like: [like[0], *along])
+        proved, refuted = certificates._random_vector(batch, states, stiffness)
+        assert not proved.any()
+        assert not refuted.any()
+
     def test_the_callers_random_numbers_stay(self):
         torch.manual_seed(5)
         before = torch.random.get_rng_state()

@@ -82,6 +82,12 @@ def test_an_array_of_couplings_means_the_stored_edges():
     assert network.coupling.tolist() == [1.0, 2.0, 3.0, 4.0]
 
 
+def test_a_ring_is_of_unit_couplings_if_nothing_is_said():
+    """With one oscillator held it is a chain held at both ends, whose waves relax at 2 - 2 cos(k pi / n)."""
+    rates = np.linalg.eigvalsh(pg.laplacian(pg.ring(7), np.zeros(7)))
+    assert rates == pytest.approx(2 - 2 * np.cos(np.arange(1, 7) * np.pi / 7))
+
+
 @given(networks())
 def test_networkx_round_trip_gives_the_same_network(network):
     assert pg.from_networkx(pg.to_networkx(network)) == network

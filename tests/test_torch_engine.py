@@ -68,6 +68,15 @@ def test_trains_as_the_batch_engine_does(hidden, changes):
         assert np.allclose(getattr(batch.history, name), getattr(tensors.history, name), atol=1e-8), name
 
 
+@pytest.mark.parametrize("changes", [{}, {"gradient": "adjoint"}])
+def test_outputs_that_are_not_all_of_a_layer_are_trained_as_the_batch_engine_does(changes):
+    network, (x, y) = _dense(), _data(classes=2)
+    network = network.replace(outputs=(network.outputs[2], network.outputs[0]))
+    batch, tensors = _both(network, (x, y), **changes)
+    assert _apart(batch.network, network) > 1e-3
+    assert _apart(batch.network, tensors.network) < 1e-8
+
+
 CONVOLUTIONAL_CHANGES = (
     {},
     {"balance": True, "lock_floor": None},
@@ -159,6 +168,21 @@ def test_a_device_chooses_the_engine():
     engine = prepare(_dense(), _data(), device="cpu")
     assert type(engine).__name__ == "TorchEngine"
     assert type(prepare(_dense(), _data())).__name__ == "BatchEngine"
+
+
+def test_sweeps_grow_where_they_left_states_and_there_alone():
+    """On a GPU, which records a number of them and cannot look after each one whether it was enough."""
+    (trainer,) = prepare(_convolutional(), _data(16), device="cpu").trainers
+    free, nudged = trainer.sweeps, trainer.nudged
+    assert not trainer.follow(0.0, 0.0)
+    assert (trainer.sweeps, trainer.nudged) == (free, nudged)
+    assert trainer.follow(0.0, 0.5)
+    assert trainer.sweeps == free
+    assert trainer.nudged > nudged
+    nudged = trainer.nudged
+    assert trainer.follow(0.5, 0.0)
+    assert trainer.sweeps > free
+    assert trainer.nudged == nudged
 
 
 def test_ctrl_c_in_the_middle_of_an_epoch_keeps_the_last_whole_one(monkeypatch):
