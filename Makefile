@@ -27,9 +27,9 @@ system:
 	apt-get update -qq && apt-get install -y -qq --no-install-recommends $$missing || echo "That failed: what needs$$missing is not tested."; \
 	else echo "Not here:$$missing. What needs it is not tested (chromium: the page; ngspice: circuits)."; fi
 
-# Tests of one group share what they look at, and so run in one process.
+# Tests of one class or module share what they look at, and so run in one process.
 test-slow: venv
-	$(BIN)/python -m pytest -n auto --dist loadgroup -m slow
+	$(BIN)/python -m pytest -n auto --dist loadscope -m slow
 
 # Where PyTorch finds a CUDA device; elsewhere all of them are skipped.
 test-gpu: venv

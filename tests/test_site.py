@@ -185,7 +185,6 @@ WIDE = """() => {
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("site")
 def test_no_page_is_cut_off_or_fetches_anything(site, browser):
     """Every page of the site, on a desk and on a phone: about two hundred pages, twice."""
     pages = sorted(path for path in site.rglob("*.html") if path.name != "404.html")
@@ -209,7 +208,6 @@ def test_no_page_is_cut_off_or_fetches_anything(site, browser):
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("site")
 def test_search_works_from_a_folder(site, window):
     page = window(site / "index.html")
     page.click(".md-search__input")

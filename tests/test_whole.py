@@ -1,7 +1,7 @@
 """The whole reproduction, as a visitor runs it: every study, the page in a browser, the verdicts of all seeds.
 
 The reproduction with all seeds runs once, and every slow test that looks at its results shares it: under pytest-xdist
-these tests form one group, which one process runs (``--dist loadgroup``).
+the tests of one class run in one process (``--dist loadscope``).
 """
 
 import json
@@ -42,6 +42,14 @@ def pieces(whole):
     """What every piece of it returned, by identity."""
     records = [json.loads(path.read_text(encoding="utf-8")) for path in (whole / "pieces").iterdir()]
     return {record["identity"]: record["result"] for record in records}
+
+
+@pytest.fixture(scope="module")
+def modulated(pieces):
+    """The nine arms behind the stored file of the FM task, 7.2 million updates, and the best of them as described."""
+    plan = modulation.STUDY.plan(None)
+    wanted = [name for name in plan if name.endswith("published") or name == "omega_0.01"]
+    return {name: pieces[plan[name].identity] for name in wanted}
 
 
 def check_page(place, studies, window, *, figures):
@@ -92,7 +100,6 @@ def test_every_study_runs_with_two_seeds_and_the_page_holds_every_claim(long, fi
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("whole")
 class TestAllSeeds:
     def test_every_study_runs_and_the_page_holds_every_claim(self, whole, window):
         check_claims(whole, STUDIES, None)
@@ -120,40 +127,27 @@ class TestAllSeeds:
         assert np.mean(accuracies) >= 0.99
         assert min(accuracies) >= 0.95
 
+    def test_every_stored_value_of_the_fm_task_comes_out(self, modulated):
+        measure = modulation.ARMS.met("").measure(modulated)
+        assert (measure.value, measure.n) == (1.0, 180)
+
+    def test_the_fm_task_as_described_ends_worse_than_chance(self, modulated):
+        run = modulated["omega_0.01"]
+        assert np.mean(run["test"]) == pytest.approx(0.3925)
+        assert np.sum(np.array(run["test"]) > 0.6) == 7
+
+    def test_single_precision_of_the_inputs_is_part_of_the_variant_alone(self, modulated):
+        """It moves costs by a little; as described, products are rounded as everywhere else."""
+        arm = modulation.ARMS["omega_0.01"]
+        assert arm.variant.single
+        assert not arm.arm.single
+        double = run_arm(**vars(replace(arm.variant, single=False)))
+        assert double["train_loss"] != modulated["omega_0.01_published"]["train_loss"]
+        np.testing.assert_allclose(double["train_loss"], modulated["omega_0.01_published"]["train_loss"], rtol=1e-3)
+
 
 def beginning(result, seeds, fewer):
     """What a piece would have returned for fewer seeds: no seed depends on another."""
     if isinstance(result, dict):
         return {key: beginning(value, seeds, fewer) for key, value in result.items()}
     return result[:fewer] if isinstance(result, list) and len(result) == seeds else result
-
-
-@pytest.mark.slow
-@pytest.mark.xdist_group("whole")
-class TestModulation:
-    """The stored file of the FM task: 9 arms of 20 seeds, best evaluations under the edge leak."""
-
-    @pytest.fixture(scope="class")
-    def results(self, pieces):
-        """The nine arms behind the stored file, 7.2 million updates, and the best of them as described."""
-        plan = modulation.STUDY.plan(None)
-        wanted = [name for name in plan if name.endswith("published") or name == "omega_0.01"]
-        return {name: pieces[plan[name].identity] for name in wanted}
-
-    def test_every_stored_value_comes_out(self, results):
-        measure = modulation.ARMS.met("").measure(results)
-        assert (measure.value, measure.n) == (1.0, 180)
-
-    def test_as_described_the_last_epoch_is_worse_than_chance(self, results):
-        run = results["omega_0.01"]
-        assert np.mean(run["test"]) == pytest.approx(0.3925)
-        assert np.sum(np.array(run["test"]) > 0.6) == 7
-
-    def test_single_precision_of_the_inputs_is_part_of_the_variant_alone(self, results):
-        """It moves costs by a little; as described, products are rounded as everywhere else."""
-        arm = modulation.ARMS["omega_0.01"]
-        assert arm.variant.single
-        assert not arm.arm.single
-        double = run_arm(**vars(replace(arm.variant, single=False)))
-        assert double["train_loss"] != results["omega_0.01_published"]["train_loss"]
-        np.testing.assert_allclose(double["train_loss"], results["omega_0.01_published"]["train_loss"], rtol=1e-3)
