@@ -52,7 +52,7 @@ def here(monkeypatch, capsys):
 def one_thread():
     """PyTorch on one thread: on small tensors more only wait for each other, and for those of other tests."""
     pytest.importorskip("torch")
-    from phasegrad.solvers import one_torch_thread
+    from phasegrad._process import one_torch_thread
 
     with one_torch_thread():
         yield

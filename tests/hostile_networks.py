@@ -22,8 +22,9 @@ from scipy import sparse
 from scipy.sparse.linalg import splu
 
 import phasegrad as pg
+from phasegrad._process import on_one_blas_thread
 from phasegrad.dynamics import System, build_system
-from phasegrad.solvers import Verdict, on_one_blas_thread, stability
+from phasegrad.linearised import Verdict, stability
 
 SIZES, LARGE_SIZES = (50, 100, 200, 400, 700, 1001, 1200, 1500, 2000), (5_000, 10_000, 20_000, 50_000)
 

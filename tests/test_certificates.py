@@ -7,8 +7,8 @@ from scipy.linalg import eigvalsh
 
 import phasegrad as pg
 from phasegrad.dynamics import build_system
-from phasegrad.solvers import stability
-from phasegrad.solvers._stability import meets_angle_condition, surely_stable
+from phasegrad.linearised import stability
+from phasegrad.linearised._bounds import meets_angle_condition, surely_stable
 
 BUILDERS = (
     lambda n, _: pg.ring(max(n, 3)),

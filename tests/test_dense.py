@@ -9,10 +9,9 @@ import pytest
 
 import phasegrad as pg
 from phasegrad.dynamics import assemble, build_system
-from phasegrad.solvers import Responses, respond
-from phasegrad.solvers._mechanics import Dense
-from phasegrad.solvers._newton import _EnergyGuard, _ForceGuard
-from phasegrad.solvers._persistence import _stride
+from phasegrad.linearised import DenseLaplacian, linearise
+from phasegrad.solvers._guards import EnergyGuard, ForceGuard
+from phasegrad.solvers._stiff_flow import _stride
 
 SOLVERS = ("auto", "newton", "sparse", "flow", "batch")
 #: Kinds in which solvers give up most often.
@@ -126,7 +125,7 @@ class TestPersistence:
         """Two halves pull apart. The dynamics are left after four turns, not after all the steps they might take."""
         rng = np.random.default_rng(0)
         starts = rng.uniform(-np.pi, np.pi, (20, 6))
-        alone = pg.find_equilibrium(self.TORN, start=starts, solver=pg.Newton(algebra="dense"))
+        alone = pg.find_equilibrium(self.TORN, start=starts, solver=pg.Newton(algebra=DenseLaplacian))
         found = pg.find_equilibrium(self.TORN, start=starts, solver=word)
         assert np.all(found.status == pg.Status.UNCONVERGED)
         assert np.all(np.isfinite(found.phases))
@@ -136,7 +135,7 @@ class TestPersistence:
     def test_what_converged_at_once_is_left_as_it_is_bitwise(self):
         case, rng = dense.draw(dense.near_critical, 2)
         starts = dense.starts_of(case, rng, 8)
-        alone = case.find(starts, pg.Newton(algebra="dense"))
+        alone = case.find(starts, pg.Newton(algebra=DenseLaplacian))
         found = case.find(starts, "newton")
         assert 0 < np.sum(alone.converged) < 8
         assert np.all(found.stable)
@@ -154,13 +153,13 @@ class TestPersistence:
         """The third attempt would be the first again: it costs no step."""
         starts = np.array([np.zeros(6), [0.0, 1e-9, 0.0, 0.0, 0.0, 0.0]])
         found = pg.find_equilibrium(self.TORN, start=starts, solver="newton")
-        once = pg.find_equilibrium(self.TORN, solver=pg.Newton(algebra="dense"))
+        once = pg.find_equilibrium(self.TORN, solver=pg.Newton(algebra=DenseLaplacian))
         assert found.steps[1] - found.steps[0] == pytest.approx(once.steps, abs=2)
 
     def test_a_solver_object_stands_for_itself(self):
         case, rng = dense.draw(dense.near_critical, 2)
         starts = dense.starts_of(case, rng, 5)
-        assert case.find(starts, pg.Newton(algebra="dense")).counts[pg.Status.UNCONVERGED] > 0
+        assert case.find(starts, pg.Newton(algebra=DenseLaplacian)).counts[pg.Status.UNCONVERGED] > 0
 
     def test_under_a_nudge_no_state_is_looked_for_from_another_start(self):
         """The pull away from the target runs away from this start, but not from phase zero."""
@@ -189,9 +188,9 @@ def test_a_singular_laplacian_has_no_response():
     network = pg.Network([[0, 1]], [1.0], [0.0, 0.0], coupling_reverse=[-1.0], signed=True)
     system = assemble(network, None, 2, reverse)
     phases, right = np.zeros((2, 2)), np.ones((2, 1))
-    for solution, regular in (respond(system, phases, right), Responses(system, phases).solve(right)):
-        assert regular.tolist() == [False, True]
-        assert solution[1] == pytest.approx(2.0)
+    solution, regular = linearise(system, phases).solve(right)
+    assert regular.tolist() == [False, True]
+    assert solution[1] == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize("transposed", [False, True])
@@ -202,9 +201,9 @@ def test_a_response_solves_its_own_system_and_not_the_transposed_one(transposed)
     matrix = system.laplacian(phases)[0]
     assert not np.allclose(matrix, matrix.T, rtol=0.01)
     right = rng.standard_normal((1, len(matrix), 2))
-    at_once = respond(system, phases, right, transposed=transposed)
-    in_turn = Responses(system, phases).solve(right, transposed=transposed)
-    for solution, regular in (at_once, in_turn):
+    state = linearise(system, phases)
+    for _ in range(2):
+        solution, regular = state.solve(right, transposed=transposed)
         assert regular.tolist() == [True]
         np.testing.assert_allclose((matrix.T if transposed else matrix) @ solution[0], right[0], atol=1e-10)
 
@@ -218,20 +217,18 @@ class TestGuards:
 
     def test_without_an_energy_the_force_must_fall(self):
         system, _ = build_system(pg.Network([[0, 1]], 1.0, [0.0, 0.0], coupling_reverse=[2.0]), None)
-        mechanics = Dense(system)
-        state, down, up = (mechanics.at(np.array([[angle]])) for angle in (0.5, 0.3, 0.7))
-        guard = _ForceGuard(mechanics, state, down.moving - state.moving)
-        assert guard.accepts(mechanics, np.arange(1), down, 1.0).tolist() == [True]
-        assert guard.accepts(mechanics, np.arange(1), up, 1.0).tolist() == [False]
-        assert guard.accepts(mechanics, np.arange(1), state, 1.0).tolist() == [False]
+        state, down, up = (DenseLaplacian(system, np.array([[angle]])) for angle in (0.5, 0.3, 0.7))
+        guard = ForceGuard(state, down.moving - state.moving)
+        assert guard.accepts(np.arange(1), down, 1.0).tolist() == [True]
+        assert guard.accepts(np.arange(1), up, 1.0).tolist() == [False]
+        assert guard.accepts(np.arange(1), state, 1.0).tolist() == [False]
 
     def test_where_rounding_hides_the_energy_the_force_decides(self):
         """Near rest a step gains less than the last digit: it counts if it weakens the force, and not otherwise."""
         network = pg.Network([[0, 1]], 1.0, [0.0, 0.0], outputs=[1])
         for cost in (pg.PhaseTargets(), self.Dear()):
             system, _ = build_system(network, None, pg.Nudge(cost, [0.0], 1.0))
-            mechanics = Dense(system)
-            state, down, up = (mechanics.at(np.array([[angle]])) for angle in (1e-9, 0.5e-9, 1.5e-9))
-            guard = _EnergyGuard(mechanics, state, np.array([[-1e-9]]))
-            assert guard.accepts(mechanics, np.arange(1), down, 0.5).tolist() == [True]
-            assert guard.accepts(mechanics, np.arange(1), up, 0.5).tolist() == [False]
+            state, down, up = (DenseLaplacian(system, np.array([[angle]])) for angle in (1e-9, 0.5e-9, 1.5e-9))
+            guard = EnergyGuard(state, np.array([[-1e-9]]))
+            assert guard.accepts(np.arange(1), down, 0.5).tolist() == [True]
+            assert guard.accepts(np.arange(1), up, 0.5).tolist() == [False]

@@ -9,10 +9,10 @@ from scipy import sparse
 
 import phasegrad as pg
 from phasegrad.dynamics import build_system
-from phasegrad.solvers import _forms, _stability
-from phasegrad.solvers._eigenvalues import smallest_eigenvalue
-from phasegrad.solvers._forms import Evidence, Factors, Form
-from phasegrad.solvers._preconditioning import GaussSeidel
+from phasegrad.linearised import _proofs, _sparse
+from phasegrad.linearised._preconditioning import GaussSeidel
+from phasegrad.linearised._proofs import Evidence, Factors, Form
+from phasegrad.linearised._smallest import smallest_eigenvalue
 
 WAYS = ("_by_factors", "_by_compliance", "dense")
 
@@ -36,8 +36,8 @@ class Quadratic(pg.Cost):
 def leave_no_way(monkeypatch):
     """Let every network be too large for a factorisation, for a compliance and for eigenvalues."""
     for name in ("FACTORED", "FACTORED_MESH", "QUICKLY", "DENSELY", "COMPLIANCE_MOST"):
-        monkeypatch.setattr(_forms, name, 0)
-    monkeypatch.setattr(_stability, "DENSE_EXPLANATION", 0)
+        monkeypatch.setattr(_proofs, name, 0)
+    monkeypatch.setattr(_sparse, "DENSE_EXPLANATION", 0)
 
 
 def precondition(matrix):
@@ -73,8 +73,8 @@ def random_form(seed: int, *, size: int = 40, tip: float = 1.0) -> Form:
 
 def evidence_of(form: Form, way: str, monkeypatch) -> Evidence:
     if way == "dense":
-        monkeypatch.setattr(_forms, "FEW_NEIGHBOURS", 0)
-        monkeypatch.setattr(_forms, "COMPLIANCE_MOST", 0)
+        monkeypatch.setattr(_proofs, "FEW_NEIGHBOURS", 0)
+        monkeypatch.setattr(_proofs, "COMPLIANCE_MOST", 0)
         return form.examine(precondition, mesh=False)
     return form._by_factors() if way == "_by_factors" else form._by_compliance(precondition(form.positive))
 
@@ -196,13 +196,13 @@ def test_of_several_loose_parts_the_one_pushed_hardest_is_the_witness():
 
 def test_few_negative_weights_need_no_factorisation(monkeypatch):
     """Neither sparse nor dense: the compliance across them decides, unless even that is too much work."""
-    monkeypatch.setattr(_forms, "FEW_NEIGHBOURS", 0)
-    monkeypatch.setattr(_forms, "DENSELY", 0)
+    monkeypatch.setattr(_proofs, "FEW_NEIGHBOURS", 0)
+    monkeypatch.setattr(_proofs, "DENSELY", 0)
     assert random_form(0, tip=0.9).examine(precondition, mesh=False).proved
     evidence = random_form(0, tip=1.1).examine(precondition, mesh=False)
     assert not evidence.proved
     assert random_form(0, tip=1.1).quotient(evidence.witness) < 0
-    monkeypatch.setattr(_forms, "COMPLIANCE_WORK", (1, 1))
+    monkeypatch.setattr(_proofs, "COMPLIANCE_WORK", (1, 1))
     assert random_form(0, tip=0.9).examine(precondition, mesh=False) == Evidence(False)
 
 
@@ -222,7 +222,7 @@ def test_a_positive_vector_bounds_the_spectrum_of_an_m_matrix_from_below(seed):
     vector = np.abs(np.linalg.eigh(form.positive.toarray())[1][:, 0])
     assert Form.below(form.positive, vector) == pytest.approx(exact, rel=1e-9)
     assert Form.below(form.positive, np.ones(form.size)) is None
-    floor = form._floor(_forms._Iterations(form.positive, precondition(form.positive), 1e7))
+    floor = form._floor(_proofs._Iterations(form.positive, precondition(form.positive), 1e7))
     assert 0.05 * exact < floor <= exact
     assert Form.below(form.positive, -vector) is None
 
@@ -264,7 +264,7 @@ def test_the_rounding_of_factors_bounds_what_they_differ_by():
 @pytest.mark.parametrize("few", [True, False])
 def test_the_interval_holds_the_smallest_eigenvalue_and_is_narrow(tip, few, monkeypatch):
     if not few:
-        monkeypatch.setattr(_forms, "FEW_NEIGHBOURS", 0)
+        monkeypatch.setattr(_proofs, "FEW_NEIGHBOURS", 0)
     for seed in range(3):
         form = random_form(seed, tip=tip)
         exact = np.linalg.eigvalsh(form.lower.toarray())[0]
@@ -279,14 +279,14 @@ def test_the_interval_holds_the_smallest_eigenvalue_and_is_narrow(tip, few, monk
 @pytest.mark.parametrize("few", [True, False])
 def test_the_interval_is_as_narrow_as_the_eigenvector_is_good(tip, few, monkeypatch):
     if not few:
-        monkeypatch.setattr(_forms, "FEW_NEIGHBOURS", 0)
+        monkeypatch.setattr(_proofs, "FEW_NEIGHBOURS", 0)
     form = random_form(0, tip=tip)
     values, vectors = np.linalg.eigh(form.lower.toarray())
     for apart in (1e-10, 1e-7, 1e-4) if few else (1e-4, 1e-2):
         off = np.sqrt(apart * abs(values[0]) / (values[1] - values[0]))
         rough = vectors[:, 0] + off * vectors[:, 1]
         way = "_nearest" if few else "_iterated"
-        monkeypatch.setattr(f"phasegrad.solvers._eigenvalues.{way}", lambda *given, rough=rough: rough)
+        monkeypatch.setattr(f"phasegrad.linearised._smallest.{way}", lambda *given, rough=rough: rough)
         value, error = smallest_eigenvalue(form, form.examine(precondition, mesh=False), precondition, mesh=False)
         assert value - error <= values[0] <= value
         assert error <= 11 * apart * abs(values[0])

@@ -107,7 +107,7 @@ def test_scores_and_certificates_are_those_of_numpy():
 
 def test_certificates_by_random_vectors_are_those_of_the_cpu():
     """They are for more oscillators than are factored, where no layer can be eliminated."""
-    from phasegrad.solvers import Verdict
+    from phasegrad.linearised import Verdict
     from phasegrad.tensors import Batch, Structure, Weights, settle, verdicts
 
     network, (x, _) = pg.layers(16, pg.Dense(150), pg.Dense(150), pg.Dense(3), gain=0.4, field=2.0, seed=3), samples()

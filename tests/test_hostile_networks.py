@@ -10,8 +10,8 @@ from scipy import sparse
 import phasegrad as pg
 from phasegrad.dynamics import build_system
 from phasegrad.kernels import fill
-from phasegrad.solvers import Verdict, _eigenvalues, _forms, _krylov, _linear, _low_rank, _stability, stability
-from phasegrad.solvers._forms import Form
+from phasegrad.linearised import Verdict, _factors, _krylov, _low_rank, _proofs, _smallest, _sparse, stability
+from phasegrad.linearised._proofs import Form
 
 
 def verdict_of(case: Hostile) -> Verdict:
@@ -66,14 +66,15 @@ def work(monkeypatch) -> Work:
 
         monkeypatch.setattr(owner, name, call)
 
-    counted(_forms, "splu", "sparse factorisations")
-    for owner in (_forms, _eigenvalues, _krylov):
+    counted(_proofs, "splu", "sparse factorisations")
+    for owner in (_proofs, _smallest, _krylov):
         counted(owner, "conjugate_gradients", "iterations", lambda found: found.iterations)
-    counted(_eigenvalues, "lobpcg", "eigensolvers")
-    for owner in (_eigenvalues, _low_rank):
+    counted(_smallest, "lobpcg", "eigensolvers")
+    for owner in (_smallest, _low_rank):
         counted(owner, "eigsh", "eigensolvers")
-    for name in ("eigvalsh", "eig", "cholesky"):
-        counted(_linear.np.linalg, name, name)
+    for name in ("eigvalsh", "eig"):
+        counted(np.linalg, name, name)
+    counted(_factors.lapack, "dpotrf", "cholesky")
     return work
 
 
@@ -97,7 +98,7 @@ def test_a_ring_over_twelve_decades_costs_its_eigenvalues_once(work):
 
 def test_its_smallest_eigenvalue_costs_a_few_factorisations(work, monkeypatch):
     """As one that is too large for all eigenvalues gets it."""
-    monkeypatch.setattr(_stability, "DENSE_EXPLANATION", 0)
+    monkeypatch.setattr(_sparse, "DENSE_EXPLANATION", 0)
     case = hostile_ring(1_200)
     found = stability(case.system, case.phases, eigenvalue=True, explain=True)
     assert work["iterations"] == work["eigvalsh"] == 0
@@ -119,7 +120,7 @@ def with_chord(edges: np.ndarray) -> np.ndarray:
 def test_graphs_that_factor_quickly_are_factored_and_never_iterated(kind, work):
     """Also where they are neither small nor meshes: three times, and as often for what is nearly zero."""
     rng = np.random.default_rng(5)
-    n = _forms.QUICKLY + 1_000
+    n = _proofs.QUICKLY + 1_000
     edges = with_chord(_graph(rng, n, kind))
     weight = np.append(10.0 ** rng.uniform(-6, 6, len(edges) - 1), -1e-9)
     case = Hostile(kind, _signed(edges, weight, n), np.zeros((1, n)))
@@ -161,7 +162,7 @@ def test_many_neighbours_and_many_negative_weights_cost_a_share_of_a_dense_facto
     case = Hostile("crowd", _signed(edges, weight, n), np.zeros((1, n)))
     assert judged_wrongly(case, verdict_of(case), eigenvalues_of(case)) == ""
     entries = 2 * len(edges) + n
-    assert work["iterations"] * entries <= 1.1 * _forms.COMPLIANCE_SHARE * n**3
+    assert work["iterations"] * entries <= 1.1 * _proofs.COMPLIANCE_SHARE * n**3
     assert work["cholesky"] <= 2
 
 
@@ -185,12 +186,12 @@ def test_the_condition_of_eigenvectors_is_bounded_from_above_and_not_by_far(n):
     """By all singular values: the Frobenius norm of a matrix is at most the root of its size times its norm."""
     for seed in range(5):
         values, vectors = np.linalg.eig(np.random.default_rng(seed).standard_normal((n, n)))
-        bound, exact = _linear.condition_bound(values, vectors), np.linalg.cond(vectors)
+        bound, exact = _factors.condition_bound(values, vectors), np.linalg.cond(vectors)
         assert exact * (1 - 1e-12) <= bound <= n * exact * (1 + 1e-12)
         product = np.linalg.norm(vectors) * np.linalg.norm(np.linalg.inv(vectors))
         assert bound == pytest.approx(product, rel=1e-9)
     values, vectors = np.linalg.eig(np.eye(n) + np.eye(n, k=1))
-    assert _linear.condition_bound(values, vectors) > 1e12 or n == 1
+    assert _factors.condition_bound(values, vectors) > 1e12 or n == 1
 
 
 class TestCore:

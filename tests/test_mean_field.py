@@ -6,7 +6,7 @@ from test_terms import Tilt
 
 import phasegrad as pg
 from phasegrad.dynamics import build_system
-from phasegrad.solvers import Verdict, stability
+from phasegrad.linearised import Verdict, stability
 from phasegrad.terms import MeanField, check_term
 
 SIZE, COUPLING = 11, 2.0

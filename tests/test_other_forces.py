@@ -11,6 +11,7 @@ from scipy.optimize import approx_fprime
 
 import phasegrad as pg
 from phasegrad.gradients import relative_error
+from phasegrad.linearised import SparseLaplacian
 from phasegrad.terms import Anisotropy, Coupling, Field, PhaseLag, check_term
 
 KINDS = ("anisotropic", "lagging")
@@ -207,7 +208,7 @@ class TestAnisotropy:
         # Of the other sign phase zero is a saddle: all weights of sums are negative there.
         saddle = network.replace(anisotropy=0.2, omega=np.zeros(n))
         assert (
-            pg.find_equilibrium(saddle, solver=pg.Newton(algebra="sparse", indefinite="stop")).status.item().name
+            pg.find_equilibrium(saddle, solver=pg.Newton(algebra=SparseLaplacian, indefinite="stop")).status.item().name
             == "UNSTABLE"
         )
         question = (pg.PhaseTargets(), [0.3, -0.2])

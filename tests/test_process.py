@@ -19,7 +19,7 @@ import threadpoolctl
 from process_functions import WORK, alone, blas, digest, equilibrium, multigrid, surroundings
 
 import phasegrad as pg
-from phasegrad.solvers import _process as process
+from phasegrad import _process as process
 
 NAMES = sorted(WORK)
 
@@ -319,9 +319,9 @@ def test_only_warnings_from_where_a_solver_called_are_kept_quiet_and_only_inside
         warnings.simplefilter("always")
         for hold in (nullcontext(), process.unwarned(), nullcontext()):
             with hold:
-                for module in ("phasegrad.solvers._eigenvalues", "scipy.sparse"):
+                for module in ("phasegrad.linearised._smallest", "scipy.sparse"):
                     warnings.warn_explicit("slow", UserWarning, f"{module}.py", 1, module=module)
-    ours = "phasegrad.solvers._eigenvalues.py"
+    ours = "phasegrad.linearised._smallest.py"
     assert [each.filename for each in heard] == [ours, "scipy.sparse.py", "scipy.sparse.py", ours, "scipy.sparse.py"]
 
 

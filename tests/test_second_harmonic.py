@@ -11,7 +11,7 @@ from scipy.optimize import approx_fprime
 import phasegrad as pg
 from phasegrad.dynamics import build_system
 from phasegrad.gradients import MeanGradient, Propagation, relative_error
-from phasegrad.solvers import Products, Verdict, _stability, stability
+from phasegrad.linearised import PhasorLaplacian, Verdict, _choice, stability
 from phasegrad.terms import SecondHarmonic
 
 NAMES = ("coupling", "field_strength", "second_strength", "second_phase")
@@ -242,13 +242,13 @@ class TestProducts:
     def mean_gradient(self, network, x, by, *, products):
         """Return the mean gradient at stable states by one of the two ways."""
         system, _ = build_system(network, x)
-        assert Products.fits(system)
+        assert PhasorLaplacian.fits(system)
         found = pg.find_equilibrium(network, x, solver="batch")
         assert np.all(found.stable)
         objective, labels = pg.CosineCrossEntropy(sharpness=4.0), np.arange(len(x)) % 2
         mean = MeanGradient(network, system, found.phases, objective, np.array(network.outputs),
                             objective.check_target(labels, network), limits=np.full(len(x), 1e-12),
-                            products=Products.of(system) if products else None)  # fmt: skip
+                            state=PhasorLaplacian.of(system, found.phases) if products else None)  # fmt: skip
         sums, used = mean.take(np.full((1, len(x)), 1 / len(x)), NAMES, by=by, frequencies="relative")
         assert np.all(used)
         return sums, (found, objective, labels)
@@ -287,7 +287,7 @@ class TestProducts:
     @pytest.mark.parametrize("seed", range(4))
     def test_states_that_injection_makes_unstable_are_said_to_be(self, seed, monkeypatch):
         """Injection of growing strength toward a quarter turn away bends the energy of every oscillator down."""
-        monkeypatch.setattr(_stability, "_MANY_ENTRIES", 0)
+        monkeypatch.setattr(_choice, "MOST_NUMBERS", 0)
         plain = pg.signed_layers(3, 8, 2, seed=seed)
         x = np.random.default_rng(seed).uniform(-1, 1, (6, 3))
         verdicts = []
@@ -297,7 +297,7 @@ class TestProducts:
                 network = plain.replace(second_strength=np.r_[np.zeros(3), np.full(10, strength)],
                                         second_phase=phases + np.pi / 2)  # fmt: skip
                 system, _ = build_system(network, phases[None, :3] / plain.input_scale)
-                assert Products.fits(system)
+                assert PhasorLaplacian.fits(system)
                 assert np.max(np.abs(system.force(phases[None])[:, 3:])) < 1e-9
                 found = stability(system, phases[None], explain=True)
                 lowest = eigvalsh(system.laplacian(phases[None])[0])[0]

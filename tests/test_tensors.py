@@ -7,7 +7,7 @@ import phasegrad as pg
 
 torch = pytest.importorskip("torch")
 
-from phasegrad.solvers import Verdict  # noqa: E402
+from phasegrad.linearised import Verdict  # noqa: E402
 from phasegrad.tensors import (  # noqa: E402
     Batch,
     Contrast,

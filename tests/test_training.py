@@ -15,8 +15,8 @@ import phasegrad as pg
 from phasegrad.benchmarks import PlainTraining
 from phasegrad.dynamics import build_system
 from phasegrad.gradients import MeanGradient, Propagation
+from phasegrad.linearised import PhasorLaplacian
 from phasegrad.objectives import CLASS_OBJECTIVES
-from phasegrad.solvers import Products
 from phasegrad.studies import published
 from phasegrad.studies.arms import SpotChecks, leaked
 from phasegrad.training import Adam, Constant, Cosine, Momentum, Staircase, prepare
@@ -318,17 +318,17 @@ class TestGradients:
         """Each is judged by what is left of its own right-hand side, however large that of its neighbour is."""
         network, x = layers(), np.array([[0.3, -0.2], [0.1, 0.5]])
         phases, (system, _) = pg.find_equilibrium(network, x).phases, build_system(network, x)
-        nodes, solve = np.array(network.outputs), Products.solve
+        nodes, solve = np.array(network.outputs), PhasorLaplacian._solved
         target = phases[:, nodes] + np.array([[1.0], [1e-9]])
         mean = MeanGradient(network, system, phases, pg.PhaseTargets(), nodes, target, limits=np.full(2, 1e-9),
-                            products=Products.of(system))  # fmt: skip
+                            state=PhasorLaplacian.of(system, phases))  # fmt: skip
 
         def spoilt(self, *given):
             solution, found = solve(self, *given)
             return solution * np.array([[1.0], [0.9]]), found
 
         for solver, expected in ((solve, [True, True]), (spoilt, [True, False])):
-            monkeypatch.setattr(Products, "solve", solver)
+            monkeypatch.setattr(PhasorLaplacian, "_solved", solver)
             options = {"by": Propagation("adjoint", 0.1), "frequencies": "raw"}
             assert mean.take(np.full((1, 2), 0.5), ["coupling"], **options)[1].tolist() == expected
 

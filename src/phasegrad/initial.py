@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike
 from phasegrad._validation import FloatArray, choice, last_axis_array, positive_float, random_stream, whole_number
 from phasegrad.dynamics import build_system
 from phasegrad.equilibria import find_equilibrium
+from phasegrad.linearised import linearise
 from phasegrad.networks import Network
-from phasegrad.solvers import respond
 
 
 def random_frequencies(network: Network, *, seed: int | None = 0, scale: float = 0.3) -> Network:
@@ -79,7 +79,7 @@ def spectral_frequencies(network: Network, *, sign: int = 1, scale: float = 0.3)
     still = network.untied()
     still = still.replace(inputs=()) if network.clamps_inputs else still
     system, _ = build_system(still, None)
-    answer, _ = respond(system, np.zeros((1, network.size)), contrast[None, still.free])
+    answer, _ = linearise(system, np.zeros((1, network.size))).solve(contrast[None, still.free])
     omega = np.zeros(network.size)
     omega[still.free] = answer[0]
     omega[list(network.inputs)] = 0.0

@@ -127,6 +127,12 @@ class System:
         """The most that the diagonal of the Laplacian can be, (b, N), the nudge left aside."""
         return self._kept("stiffest", self._make_stiffest)
 
+    @property
+    def stiffest_edges(self) -> FloatArray:
+        """The most that the weight of every edge can be, (b, E); reciprocal coupling only."""
+        parts = [term.stiffest(self.graph, self.values).forward for term in self.terms]
+        return np.asarray(np.sum([part for part in parts if part is not None], axis=0))
+
     def _kept(self, name: str, make: Callable[[], Any]) -> Any:
         """Return what follows from parameters that all samples share, once; what does not, anew."""
         return self.workspace.keep(name, make) if self.shared else make()
@@ -261,11 +267,7 @@ class System:
         forward, backward, diagonal = self._weights(stiffness, phases.shape[0])
         if self.correction is not None:
             forward, backward = forward - self.correction.skew, backward + self.correction.skew
-        places, chosen = self.graph.dense_places
-        size, batch = self.graph.free.size, phases.shape[0]
-        flat = np.zeros((batch, size * size), dtype=phases.dtype)
-        flat[:, places] = np.concatenate([-forward, -backward, diagonal], axis=1)[:, chosen]
-        matrix = flat.reshape(batch, size, size)
+        matrix = self._assembled(forward, backward, diagonal, phases.dtype)
         outer = self._summed_outer(stiffness)
         if outer is not None:
             left, right = (np.take(factor, self.graph.free, axis=1) for factor in outer)
@@ -279,7 +281,7 @@ class System:
                 matrix[:, where, where] += np.sum(np.abs(curvature), axis=-1)
         if self.drifts:
             neighbours, acting = self.graph.reference_places
-            on_reference = np.zeros((batch, size), dtype=phases.dtype)
+            on_reference = np.zeros(matrix.shape[:2], dtype=phases.dtype)
             on_reference[:, neighbours] = -np.concatenate([forward, backward], axis=1)[:, acting]
             if outer is not None:
                 on_reference -= (right @ outer[0][:, self.graph.reference, :, None])[:, :, 0]
@@ -290,6 +292,19 @@ class System:
                 common = self.correction.common(self.graph)
                 matrix += (common[:, self.graph.free] - common[:, [self.graph.reference]])[:, :, None]
         return matrix
+
+    def stiffest_laplacian(self) -> FloatArray:
+        """Return the reduced Laplacian (n, n) of samples that share their parameters, every weight at its largest."""
+        edges = self.stiffest_edges
+        return self._assembled(edges, edges, self.stiffest, np.dtype(np.float64))[0]
+
+    def _assembled(self, forward: Array, backward: Array, diagonal: Array, dtype: np.dtype[Any]) -> Array:
+        """Return matrices (b, n, n) of weights off the diagonal, in both directions, (b, E), and the diagonal."""
+        places, chosen = self.graph.dense_places
+        size, batch = self.graph.free.size, forward.shape[0]
+        flat = np.zeros((batch, size * size), dtype=dtype)
+        flat[:, places] = np.concatenate([-forward, -backward, diagonal], axis=1)[:, chosen]
+        return flat.reshape(batch, size, size)
 
     def sparse_laplacian(self, phases: Array, *, floor: float | None = None) -> sparse.csr_array:
         """Return the reduced Laplacian of a batch of one sample in compressed rows; reciprocal coupling only.

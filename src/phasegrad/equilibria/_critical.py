@@ -23,13 +23,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from phasegrad._process import on_one_blas_thread
 from phasegrad._validation import FloatArray, IntArray, float_between, frozen_array, last_axis_array
 from phasegrad.dynamics import System, build_system
 from phasegrad.equilibria._drawing import plot_critical
 from phasegrad.equilibria._equilibrium import Equilibrium, settle
 from phasegrad.equilibria._path import convex_between, largest_change
+from phasegrad.linearised import algebra_of, linearise
 from phasegrad.networks import Network
-from phasegrad.solvers import STOPPING, Newton, is_sparse, on_one_blas_thread, refuse_dense_solve, respond
+from phasegrad.solvers import STOPPING, Newton
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -168,8 +170,7 @@ def critical_scale(
             "critical_scale follows angles across edges, and a mean field has none. Build the network with complete, "
             "or ask transition for the order parameter by coupling."
         )
-    if not is_sparse(system):
-        refuse_dense_solve(network.graph, "critical_scale")
+    algebra_of(system, "critical_scale")
     branch = _Branch(system, precision, progress)
     branch.begin_at_rest() if start is None else branch.begin_at(_given_phases(start, network.size))
     return branch.followed()
@@ -276,7 +277,7 @@ class _Branch:
         free = self.system.graph.free
         drive = self.system.drive[:, free]
         unit = float(np.max(np.abs(drive), initial=0.0)) or 1.0
-        answer, _ = respond(self.system.driven(scale), found.phases, drive / unit, accuracy=1e-10)
+        answer, _ = linearise(self.system.driven(scale), found.phases).solve(drive / unit, accuracy=1e-10)
         self.tangent = np.zeros((1, self.system.graph.size))
         self.tangent[:, free] = unit * answer
         self.line = [*self.line[-1:], (scale, largest_change(self.system, self.tangent))]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from phasegrad._process import on_one_blas_thread
 from phasegrad._validation import (
     Array,
     BoolArray,
@@ -31,21 +32,18 @@ from phasegrad._validation import (
 from phasegrad.dynamics import Nudge, Shape, System, Workspace, build_system
 from phasegrad.equilibria._drawing import plot_equilibrium
 from phasegrad.graphs import lazy_property
+from phasegrad.linearised import (
+    Linearised,
+    SparseLaplacian,
+    Verdict,
+    algebra_of,
+    largest_angles,
+    linearise,
+    linearise_to_certify,
+)
 from phasegrad.networks import Network
 from phasegrad.objectives import check_cost
-from phasegrad.solvers import (
-    Progress,
-    Solution,
-    Solver,
-    Verdict,
-    is_sparse,
-    largest_angles,
-    on_one_blas_thread,
-    persistent_solver,
-    refuse_dense_solve,
-    residual,
-    stability,
-)
+from phasegrad.solvers import Progress, Solution, Solver, persistent_solver, residual
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -120,6 +118,8 @@ class Equilibrium:
         Whether the sample converged to a state whose reduced Laplacian is positive definite.
     steps : ndarray of int, shape (...)
         Steps the solver took.
+    solver : ndarray of str, shape (...)
+        The solver that found the state, such as "newton (dense)"; "none" where no equilibrium can exist.
     blocking : ndarray of int, shape (...)
         The oscillator that cannot lock, -1 where there is none.
     smallest_eigenvalue : ndarray, shape (...), or None
@@ -153,6 +153,7 @@ class Equilibrium:
     residual: FloatArray
     stable: BoolArray
     steps: IntArray
+    solver: NDArray[np.object_]
     blocking: IntArray
     smallest_eigenvalue: FloatArray | None
     inputs: FloatArray | None
@@ -163,6 +164,21 @@ class Equilibrium:
     def shape(self) -> Shape:
         """The batch shape."""
         return self.residual.shape
+
+    @property
+    def linearised(self) -> Linearised:
+        """The network linearised at these states, as one flat batch: solve with its Laplacian, or ask for its sign.
+
+        It keeps its factors up to 32 MiB; beyond, every call makes it anew.
+        """
+        kept = self.__dict__.get("_linearised")
+        if kept is not None:
+            return kept
+        assert self.system is not None
+        made = linearise(self.system, self._flat)
+        if made.fits_in_memory:
+            self.__dict__["_linearised"] = made
+        return made
 
     def workspace_of(self, network: Network) -> Workspace | None:
         """Return what solvers kept about a network, so that gradients need not find it out again.
@@ -311,8 +327,7 @@ def find_equilibrium(
     """
     tolerance = positive_float("tolerance", tolerance, "find_equilibrium")
     system, shape = build_system(network, inputs, nudge)
-    if not is_sparse(system):
-        refuse_dense_solve(network.graph, "find_equilibrium", reciprocal=network.reciprocal)
+    algebra_of(system, "find_equilibrium")
     system, shape, first = _with_start(system, shape, start, seed)
     if system.pull is not None:
         pull = system.pull
@@ -334,15 +349,16 @@ def settle(
     locked_out = np.any(excess > 0, axis=1)
     solved = np.flatnonzero(~locked_out)
     steps = np.zeros(system.batch, dtype=np.int64)
-    left = np.zeros(system.batch)
+    left, names = np.zeros(system.batch), np.full(system.batch, "none", dtype=object)
     if np.any(locked_out):
         left[locked_out] = residual(system, system.take(np.flatnonzero(locked_out)).force(phases[locked_out]))
     if solved.size:
         part = system.take(solved)
         solution = solver.solve(part, phases[solved], limits[solved])
         phases[solved], left[solved], steps[solved] = solution.phases, solution.residual, solution.steps
+        names[solved] = solution.names(solver)
     blocking = np.where(locked_out, np.argmax(excess, axis=1), -1)
-    return _certify(system, shape, Solution(phases, left, steps), limits, blocking, eigenvalue, inputs)
+    return _certify(system, shape, Solution(phases, left, steps), names, limits, blocking, eigenvalue, inputs)
 
 
 def tolerance_of(system: System, tolerance: float, phases: Array) -> FloatArray:
@@ -360,16 +376,17 @@ def tolerance_of(system: System, tolerance: float, phases: Array) -> FloatArray:
 
 
 def _certify(
-    system: System, shape: Shape, solution: Solution, limits: FloatArray, blocking: IntArray, eigenvalue: bool,
-    inputs: FloatArray | None,
+    system: System, shape: Shape, solution: Solution, names: NDArray[np.object_], limits: FloatArray,
+    blocking: IntArray, eigenvalue: bool, inputs: FloatArray | None,
 ) -> Equilibrium:  # fmt: skip
     phases = solution.phases
     converged = (solution.residual <= limits) & (blocking < 0)
     # Stability is a property of real dynamics: a complex state is judged at its real part, without the nudge.
     judged = system.replace(pull=None) if system.is_complex else system
-    rows = np.flatnonzero(converged) if is_sparse(judged) else np.arange(system.batch)
+    rows = np.flatnonzero(converged) if SparseLaplacian.fits(judged) else np.arange(system.batch)
     part = judged if rows.size == system.batch else judged.take(rows)
-    certificate = stability(part, phases[rows].real, eigenvalue=eigenvalue, explain=True)
+    state = linearise_to_certify(part, phases[rows].real, eigenvalue=eigenvalue)
+    certificate = state.certificate(eigenvalue=eigenvalue, explain=True)
     status = np.full(system.batch, Status.UNCONVERGED, dtype=object)
     smallest, error = np.full((2, system.batch), np.nan)
     status[rows] = [_VERDICTS[verdict] for verdict in certificate.verdict.tolist()]
@@ -380,18 +397,23 @@ def _certify(
     def shaped(values: Array) -> Array:
         return frozen_array(values.reshape((*shape, *values.shape[1:])))
 
-    return Equilibrium(
+    equilibrium = Equilibrium(
         phases=shaped(phases),
         status=shaped(status),
         residual=shaped(solution.residual),
         stable=shaped(np.asarray(status == Status.STABLE, dtype=bool)),
         steps=shaped(solution.steps),
+        solver=shaped(names),
         blocking=shaped(blocking),
         smallest_eigenvalue=shaped(smallest) if eigenvalue else None,
         inputs=inputs if inputs is None else frozen_array(inputs),
         eigenvalue_error=shaped(error) if eigenvalue else None,
         system=system,
     )
+    if part is system and isinstance(state, algebra_of(system)) and state.fits_in_memory:
+        # What the certificate factored, gradients solve with.
+        equilibrium.__dict__["_linearised"] = state
+    return equilibrium
 
 
 def _with_start(

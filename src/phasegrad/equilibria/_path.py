@@ -12,7 +12,7 @@ import numpy as np
 
 from phasegrad._validation import FloatArray
 from phasegrad.dynamics import System
-from phasegrad.solvers import is_positive_with
+from phasegrad.linearised import is_positive_with
 
 _HALVINGS = 4
 # Radians between two looks at the weights; between them a weight is a parabola, up to the fourth power of this.

@@ -17,14 +17,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from phasegrad._process import one_torch_thread
 from phasegrad._validation import Array, how_to_install
 from phasegrad.equilibria import Equilibrium
 from phasegrad.gradients._accuracy import NEARLY_SINGULAR, checked
 from phasegrad.gradients._exact import distances, exact_slopes
 from phasegrad.gradients._question import INPUTS, Gradient, Question, ask
+from phasegrad.linearised import refuse_dense_solve
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost
-from phasegrad.solvers import one_torch_thread, refuse_dense_solve
 
 _SAME_STATE = 1e-6
 _MAX_STEPS = 50

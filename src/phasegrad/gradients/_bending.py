@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from phasegrad._process import on_one_blas_thread
 from phasegrad._validation import Array, FloatArray
 from phasegrad.gradients._question import Question
 from phasegrad.graphs import refuse_dense
-from phasegrad.solvers import on_one_blas_thread, respond
+from phasegrad.linearised import Linearised, linearise
 
 _FEW_OUTPUTS, _POWER_STEPS, _ROUGHLY = 16, 8, 1e-4
 
@@ -31,7 +32,8 @@ def _bending_rate(question: Question) -> FloatArray:
     free, where = question.network.graph.free, question.places
     pull = np.zeros((system.batch, free.size))
     pull[:, where] = question.objective.force(question.outputs, question.target)
-    first, _ = respond(system, phases, system.reacting(pull), accuracy=_ROUGHLY)
+    state = linearise(system, phases)
+    first, _ = state.solve(system.reacting(pull), accuracy=_ROUGHLY)
     size = np.linalg.norm(first, axis=1)
     largest = np.max(np.abs(first), axis=1, initial=0.0)
     probe = 1e-3 / np.where(largest > 0, largest, 1.0)
@@ -42,32 +44,32 @@ def _bending_rate(question: Question) -> FloatArray:
     slack = np.zeros_like(pull)
     slack[:, where] = np.einsum("bij,bj->bi", hessian, first[:, where])
     second_force = bend[:, free] / (2 * probe**2)[:, None] - system.reacting(slack)
-    second, _ = respond(system, phases, second_force, accuracy=_ROUGHLY)
+    second, _ = state.solve(second_force, accuracy=_ROUGHLY)
     ratio = np.linalg.norm(second, axis=1) / np.where(size > 0, size, np.inf)
-    return np.maximum(ratio, _compliance(question, hessian))
+    return np.maximum(ratio, _compliance(question, state, hessian))
 
 
-def _compliance(question: Question, hessian: Array) -> FloatArray:
+def _compliance(question: Question, state: Linearised, hessian: Array) -> FloatArray:
     """Return the norm of the outputs' response to unit pulls on them, times the curvature of the cost, (B,)."""
     where, size, system = question.places, question.network.graph.free.size, question.responding
     if where.size > _FEW_OUTPUTS:
-        return _largest_compliance(question, hessian)
+        return _largest_compliance(question, state, hessian)
     unit = np.zeros((question.system.batch, size, where.size))
     unit[:, where, np.arange(where.size)] = 1.0
-    reach, regular = respond(system, question.phases, system.reacting(unit), accuracy=_ROUGHLY)
+    reach, regular = state.solve(system.reacting(unit), accuracy=_ROUGHLY)
     compliance = np.linalg.norm(reach[:, where] @ hessian, ord=2, axis=(1, 2))
     compliance[~regular] = np.inf
     return np.asarray(compliance)
 
 
-def _largest_compliance(question: Question, hessian: Array) -> FloatArray:
+def _largest_compliance(question: Question, state: Linearised, hessian: Array) -> FloatArray:
     """Return the same for many outputs by a power iteration: a few solves instead of one per output."""
     where, batch, system = question.places, question.system.batch, question.responding
     vector = np.ones((batch, where.size)) / np.sqrt(where.size)
     right, growth = np.zeros((batch, question.network.graph.free.size)), np.zeros(batch)
     for _ in range(_POWER_STEPS):
         right[:, where] = np.einsum("bij,bj->bi", hessian, vector)
-        answer, regular = respond(system, question.phases, system.reacting(right), accuracy=_ROUGHLY)
+        answer, regular = state.solve(system.reacting(right), accuracy=_ROUGHLY)
         growth = np.linalg.norm(answer[:, where], axis=1)
         vector = answer[:, where] / np.where(growth > 0, growth, 1.0)[:, None]
         growth[~regular] = np.inf

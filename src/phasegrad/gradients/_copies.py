@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from phasegrad._process import on_one_blas_thread
 from phasegrad._validation import Array, BoolArray, positive_float
 from phasegrad.equilibria import Equilibrium, tolerance_of
 from phasegrad.gradients._accuracy import GIVEN_NUDGE_LIMIT, LIMIT, NEARLY_SINGULAR, checked
@@ -30,9 +31,9 @@ from phasegrad.gradients._exact import distances, exact_slopes
 from phasegrad.gradients._local import local_products
 from phasegrad.gradients._question import Gradient, Question, ask
 from phasegrad.gradients._strength import shortfall, weakened
+from phasegrad.linearised import linearise, parts
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost
-from phasegrad.solvers import Responses, on_one_blas_thread
 
 #: The order of the error in beta, and the relative error aimed at.
 ORDER, AIM = 2, 1e-6
@@ -114,8 +115,7 @@ def dyadic_slopes(question: Question, beta: float) -> tuple[dict[str, Array], Bo
     """Return the slopes (B, width) of a flat batch, and where the copies have come to rest, (B,)."""
     values = {name: np.zeros((question.system.batch, question.width(name))) for name in question.wrt}
     found = np.zeros(question.system.batch, dtype=bool)
-    for part in Responses.parts(question.system):
-        rows = np.arange(part.start, part.stop)
+    for rows in parts(question.system):
         some = question.take(rows)
         middle, apart, found[rows] = _at_rest(some, beta)
         slopes = local_products(some.network, some.system, some.wrt, middle, -apart / beta)
@@ -136,7 +136,7 @@ def _at_rest(question: Question, beta: float) -> tuple[Array, Array, BoolArray]:
     for _ in range(_ROUNDS):
         ahead, behind = (_slope(question, middle + sign * apart / 2) for sign in (1.0, -1.0))
         force = system.force(middle)[:, graph.free] - beta / 4 * system.reacting((ahead - behind)[:, graph.free])
-        solver = Responses(system, middle)
+        solver = linearise(system, middle)
         step, regular = solver.solve(force)
         response, _ = solver.solve((ahead + behind)[:, graph.free], transposed=True)
         before, apart = apart, system.spread(-beta / 2 * response)

@@ -18,15 +18,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from phasegrad._process import on_one_blas_thread
 from phasegrad._validation import Array, BoolArray, FloatArray, IntArray, positive_float
 from phasegrad.dynamics import System, assemble
 from phasegrad.equilibria import Equilibrium, tolerance_of
 from phasegrad.gradients._accuracy import checked
 from phasegrad.gradients._exact import force_rounding
 from phasegrad.gradients._question import INPUTS, Gradient, Question, ask
+from phasegrad.linearised import linearise
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost
-from phasegrad.solvers import branch_solver, on_one_blas_thread, respond
+from phasegrad.solvers import branch_solver
 from phasegrad.terms import Parameter, Term
 
 _ENTRIES_AT_ONCE = 2**22
@@ -249,7 +251,7 @@ class _Noise:
     def of(cls, question: Question) -> _Noise:
         """Return the noise of the samples of a question; the cost feels forces as the adjoint response says."""
         free, slope = question.network.graph.free, question.slope(question.phases)
-        response = np.abs(respond(question.system, question.phases, slope[:, free], transposed=True)[0])
+        response = np.abs(linearise(question.system, question.phases).solve(slope[:, free], transposed=True)[0])
         feels = np.sum(response * force_rounding(question)[:, free], axis=1)
         cost = np.abs(question.objective.cost(question.outputs, question.target))
         rounding = _EPS * (cost + np.sum(np.abs(slope * question.phases), axis=1))

@@ -20,10 +20,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from phasegrad._process import on_one_blas_thread
 from phasegrad._validation import Array, BoolArray, FloatArray
 from phasegrad.gradients._local import local_products, rounded_sizes, transposed_product
 from phasegrad.gradients._question import Question
-from phasegrad.solvers import Responses, on_one_blas_thread
+from phasegrad.linearised import Linearised, linearise, parts
 
 _EPS = float(np.finfo(float).eps)
 # Roundings of a force or a product, in units of the last place of its largest part.
@@ -52,13 +53,13 @@ def exact_slopes(question: Question) -> Exact:
     Costs one solve per sample and, for the error, a few more with the same factors; on a sparse network two solves to
     two digits, which together cost less than one more to rounding.
     """
-    parts = [_exact_part(question.take(np.arange(part.start, part.stop))) for part in Responses.parts(question.system)]
-    if not parts:
-        parts = [_exact_part(question)]
+    found = [_exact_part(question.take(rows)) for rows in parts(question.system)]
+    if not found:
+        found = [_exact_part(question)]
     return Exact(
-        {name: np.concatenate([part.values[name] for part in parts]) for name in question.wrt},
-        {name: np.concatenate([part.errors[name] for part in parts]) for name in question.wrt},
-        np.concatenate([part.regular for part in parts]),
+        {name: np.concatenate([part.values[name] for part in found]) for name in question.wrt},
+        {name: np.concatenate([part.errors[name] for part in found]) for name in question.wrt},
+        np.concatenate([part.regular for part in found]),
     )
 
 
@@ -114,14 +115,14 @@ def force_rounding(question: Question) -> FloatArray:
 
 
 def _exact_part(question: Question) -> Exact:
-    solver, free = Responses(question.system, question.phases), question.network.graph.free
+    solver, free = linearise(question.system, question.phases), question.network.graph.free
     moving, regular = solver.solve(question.slope(question.phases)[:, free], transposed=True)
     response = question.system.spread(moving)
     products = _products(question, question.phases, response)
     values = question.collected(products)
     errors = {name: np.zeros((question.system.batch, 1)) for name in question.wrt}
     force, rounding = question.system.force(question.phases)[:, free], force_rounding(question)[:, free]
-    for signs in _signs(free.size)[: 1 if solver.sparse or _is_attractive(question) else 2]:
+    for signs in _signs(free.size)[: 1 if solver.iterates or _is_attractive(question) else 2]:
         shift, _ = solver.solve(force + signs * rounding, accuracy=_ROUGHLY)
         far = ~(np.max(np.abs(shift), axis=1, initial=0.0) <= _FAR)
         shift[far] = 0.0
@@ -140,7 +141,7 @@ def _products(question: Question, phases: Array, response: Array) -> dict[str, A
     return local_products(question.network, question.system, question.wrt, phases, response)
 
 
-def _moved(question: Question, solver: Responses, response: Array, shift: Array, signs: Array) -> dict[str, Array]:
+def _moved(question: Question, solver: Linearised, response: Array, shift: Array, signs: Array) -> dict[str, Array]:
     """Return the gradient at a state moved by ``shift`` (B, n), its linear system rounded as ``signs`` say."""
     free = question.network.graph.free
     phases = question.phases.copy()
@@ -176,7 +177,7 @@ def natural_size(question: Question) -> dict[str, FloatArray]:
     offsets = np.random.default_rng(question.phases.shape[1]).uniform(-1.0, 1.0, question.phases.shape[1])
     nearby, free = question.phases + offsets, question.network.graph.free
     slope = np.abs(question.slope(question.phases)) + 1e-3 * np.abs(question.slope(nearby))
-    solver = Responses(question.system, question.phases)
+    solver = linearise(question.system, question.phases)
     response = question.system.spread(solver.solve(slope[:, free], transposed=True, accuracy=_ROUGHLY)[0])
     response += 1e-5 * np.max(np.abs(response), axis=1, keepdims=True, initial=0.0) * np.sign(offsets)
     slopes = question.collected(_products(question, nearby, response))

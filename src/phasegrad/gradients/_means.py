@@ -19,13 +19,13 @@ from phasegrad.gradients._differences import difference_slopes
 from phasegrad.gradients._nudged import drawn_signs
 from phasegrad.gradients._propagation import Propagation
 from phasegrad.gradients._question import Question
+from phasegrad.linearised import PhasorLaplacian, linearise
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost
-from phasegrad.solvers import BATCHED, FOLLOWING, STOPPING, Products, respond
+from phasegrad.solvers import BATCHED, FOLLOWING, STOPPING
 from phasegrad.terms import States
 
 # What a linear solve may leave of its right-hand side.
-_LEFT = 1e-6
 
 
 class MeanGradient:
@@ -45,8 +45,8 @@ class MeanGradient:
         The residuals that nudged states must reach.
     strict : bool
         Whether they must be stable.
-    products : Products, optional
-        The same system as products of matrices, where R is 1; phases of ``products.nodes`` are then its columns.
+    state : PhasorLaplacian, optional
+        The same samples by products of matrices, where R is 1.
     """
 
     def __init__(
@@ -60,10 +60,10 @@ class MeanGradient:
         *,
         limits: FloatArray,
         strict: bool = True,
-        products: Products | None = None,
+        state: PhasorLaplacian | None = None,
     ) -> None:
         self.network, self.system, self.phases = network, system, phases
-        self.products, self.strict = products, strict
+        self.state, self.strict = state, strict
         self.cost, self.nodes, self.target, self.limits = cost, nodes, target, limits
 
     def take(
@@ -97,7 +97,7 @@ class MeanGradient:
         graph, values = self.system.graph, self.system.values
         contrasts = not by.exact and self.system.reciprocal
         if contrasts:
-            held = None if self.products is None else self.products.held
+            held = None if self.state is None else self.state.phasors.held
             states = [States(graph, phases, held) for phases in (plus, minus)]
         elif not by.exact:
             response = self.system.gauged((minus - plus) / span[:, None])
@@ -125,14 +125,13 @@ class MeanGradient:
         pull = Pull(self.cost, self.nodes, self.target[stacked], strengths[:, None])
         found, limits = np.zeros(stacked.size, dtype=bool), self.limits[stacked]
         nudged = self.phases[stacked]
-        if self.products is not None:
-            products = self.products.take(stacked).nudged(pull)
-            first = nudged.take(products.nodes, axis=1)
-            moving, left, _ = BATCHED.iterate(products, first, limits)
+        if self.state is not None:
+            state = self.state.take(stacked).nudged(pull)
+            moving, left, _ = BATCHED.iterate(state, limits)
             found = left <= limits
-            nudged[:, products.nodes] = moving if found.all() else np.where(found[:, None], moving, first)
+            nudged[:, state.nodes] = moving if found.all() else np.where(found[:, None], moving, state.moving)
         missing = np.flatnonzero(~found)
-        if missing.size and not (self.strict and self.products is not None):
+        if missing.size and not (self.strict and self.state is not None):
             system = self.system.take(stacked[missing])
             if by.correction == "asymmetric":
                 system = system.corrected(nudged[missing])
@@ -152,20 +151,14 @@ class MeanGradient:
         response = np.zeros_like(self.phases)
         outputs = np.take(self.phases[rows], self.nodes, axis=1)
         response[rows[:, None], self.nodes] = -self.cost.force(outputs, self.target[rows])
-        if self.products is None:
-            free = self.system.graph.free
-            moving, found = respond(
-                self.system.take(rows), self.phases[rows], np.take(response[rows], free, axis=1), transposed=True
-            )
-            response[rows] = self.system.spread(moving)
+        if self.state is not None:
+            state = self.state.take(rows)
+            moving, found = state.solve(np.take(response[rows], state.nodes, axis=1))
+            response[rows[:, None], state.nodes] = moving
             return response, found
-        products = self.products.take(rows)
-        state = products.at(np.take(self.phases[rows], products.nodes, axis=1))
-        right = np.take(response[rows], products.nodes, axis=1)
-        moving, found = products.solve(state, right, np.full(rows.size, 1e-12))
-        rest = right - products.product(state, products.diagonal(state), moving)
-        found &= np.max(np.abs(rest), axis=1) <= _LEFT * (1e-300 + np.max(np.abs(right), axis=1))
-        response[rows[:, None], products.nodes] = moving
+        dense = linearise(self.system.take(rows), self.phases[rows])
+        moving, found = dense.solve(np.take(response[rows], dense.nodes, axis=1), transposed=True)
+        response[rows] = self.system.spread(moving)
         return response, found
 
     def _differences(

@@ -20,6 +20,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from phasegrad._process import on_one_blas_thread
 from phasegrad._validation import Array, BoolArray, positive_float
 from phasegrad.dynamics import Pull, System
 from phasegrad.equilibria import Equilibrium, settle
@@ -30,7 +31,7 @@ from phasegrad.gradients._local import energy_slopes
 from phasegrad.gradients._question import INPUTS, Gradient, Question, ask, refuse_one_way
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost
-from phasegrad.solvers import branch_solver, on_one_blas_thread
+from phasegrad.solvers import branch_solver
 
 #: How far a parameter moves per change of its slope if nothing else is said, and the relative error a nudge aims at.
 RATE, AIM = 1e-3, 5e-4

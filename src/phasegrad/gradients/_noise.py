@@ -23,12 +23,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from phasegrad._process import on_one_blas_thread
 from phasegrad._validation import Array, FloatArray
 from phasegrad.gradients._local import local_products
 from phasegrad.gradients._measured import combined
 from phasegrad.gradients._pulled import Pulled
 from phasegrad.gradients._question import Question
-from phasegrad.solvers import on_one_blas_thread, respond
+from phasegrad.linearised import linearise
 
 # Oscillators up to which the noise of each is followed; of more, so many random combinations stand for all.
 _FEW = 64
@@ -176,7 +177,7 @@ def _moved(question: Question, states: Pulled, which: int, probes: FloatArray) -
         "bij,kj->bik", hessian, probes[:, question.nodes]
     )
     system = question.responding
-    shift, _ = respond(system, other.phases, system.reacting(pull))
+    shift, _ = linearise(system, other.phases).solve(system.reacting(pull))
     moved = np.zeros((question.system.batch, graph.size, len(probes)))
     moved[:, graph.free] = shift
     return moved

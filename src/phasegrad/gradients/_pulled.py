@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from phasegrad._process import on_one_blas_thread
 from phasegrad._validation import Array, BoolArray, counted
 from phasegrad.dynamics import Pull
 from phasegrad.equilibria import Equilibrium, Status, settle, settled
@@ -18,7 +19,7 @@ from phasegrad.gradients._measured import brought_together
 from phasegrad.gradients._question import Question, warn
 from phasegrad.gradients._schemes import Scheme
 from phasegrad.objectives import Cost, Torques
-from phasegrad.solvers import branch_solver, on_one_blas_thread
+from phasegrad.solvers import branch_solver
 
 NUDGES = ("following", "frozen", "held")
 # Standard deviations of the noise in its error that a frozen nudge must be held with.

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from phasegrad._process import on_one_blas_thread
 from phasegrad._validation import (
     Array,
     BoolArray,
@@ -40,9 +41,9 @@ from phasegrad.gradients._local import energy_slopes, local_products
 from phasegrad.gradients._pulled import Pulling, pulled
 from phasegrad.gradients._question import INPUTS, Gradient, Question, ask, refuse_one_way
 from phasegrad.gradients._schemes import symmetric
+from phasegrad.linearised import DenseLaplacian, Verdict, chunks, refuse_dense_solve
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost
-from phasegrad.solvers import chunks, is_positive_definite, on_one_blas_thread, refuse_dense_solve
 
 AVERAGES = ("expansion", "langevin")
 #: Why it needs an energy, and what to use without one.
@@ -156,7 +157,7 @@ def thermal_slopes(
     for strength, state in zip(states.strengths, states.nudged, strict=True):
         strengths = np.full((question.system.batch, 1), np.real(strength))
         nudged = question.system.replace(pull=Pull(question.objective, question.nodes, question.target, strengths))
-        found &= state.converged & is_positive_definite(nudged.laplacian(state.phases), nudged.eigenvalue_rounding)
+        found &= state.converged & (DenseLaplacian.of(nudged, state.phases).definite() == Verdict.STABLE)
         means.append(_Means(question, nudged, state.phases, bath))
     rows, part_means = np.flatnonzero(found), []
     for each in means:

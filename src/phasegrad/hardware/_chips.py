@@ -7,30 +7,21 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from phasegrad._process import one_blas_thread
 from phasegrad._validation import Array, FloatArray, IntArray, finite_array, whole_number
 from phasegrad.dynamics import System, assemble
 from phasegrad.equilibria import tolerance_of
 from phasegrad.hardware._hardware import Hardware, Range
+from phasegrad.linearised import PhasorLaplacian, Verdict, stability
 from phasegrad.networks import Network
-from phasegrad.solvers import (
-    STOPPING,
-    AlignedNewton,
-    InTurn,
-    Products,
-    exceeds,
-    flow,
-    flow_steps,
-    one_blas_thread,
-    stability,
-    velocity,
-)
+from phasegrad.solvers import STOPPING, AlignedNewton, Fallback, flow, flow_steps, velocity
 from phasegrad.terms import Coupling, NodeField
 
 #: Moving oscillators from which chips settle one after another, by products of matrices.
 _LARGE = 16
 _TOLERANCE = 1e-9
 #: What does not lock is given up soon: among many chips there is always some of it.
-_SOLVER, _LARGE_SOLVER = InTurn((STOPPING, AlignedNewton())), InTurn((AlignedNewton(), STOPPING))
+_SOLVER, _LARGE_SOLVER = Fallback((STOPPING, AlignedNewton())), Fallback((AlignedNewton(), STOPPING))
 # Phases that would turn further than this in another run are not locked.
 _STILL_TURNING = np.pi
 
@@ -276,9 +267,8 @@ def _at_rest(system: System, start: FloatArray) -> FloatArray:
     done = solution.residual <= limits[rows]
     rows, found = rows[done], solution.phases[done]
     part = system if rows.size == system.batch else system.take(rows)
-    if rows.size and Products.fits(part):
-        products = Products.of(part)
-        stable[rows] = exceeds(products, np.take(found, products.nodes, axis=1), part.eigenvalue_rounding)
+    if rows.size and PhasorLaplacian.fits(part):
+        stable[rows] = PhasorLaplacian.of(part, found).definite() == Verdict.STABLE
     elif rows.size:
         stable[rows] = stability(part, found).stable
     phases[rows] = found

@@ -10,16 +10,25 @@ until it has come to rest, whatever the others do.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from phasegrad._validation import Array, FloatArray, IntArray
+from phasegrad._validation import Array, FloatArray, IntArray, whole_number
 from phasegrad.dynamics import System
-from phasegrad.solvers._local import LocalTerms
-from phasegrad.solvers._products import Products
+from phasegrad.linearised import LocalTerms, PhasorLaplacian, Phasors, chunks
+from phasegrad.solvers._contract import Solution
+from phasegrad.solvers._fallback import Fallback
+from phasegrad.solvers._newton import Newton
 from phasegrad.terms import cosines
 
+#: Newton for a batch of one network, where plain steps nearly always do.
+BATCHED = Newton(max_steps=20, algebra=PhasorLaplacian, indefinite="stop", polish=False)
+# Times that samples which Newton left astray are aligned and tried again.
+_ROUNDS = 3
+
+# Radians, about: a sample whose oscillators all turn by less in a sweep is near enough for Newton.
 _RESTS = 0.02
 # Newton steps of one oscillator in its local field and others of its own, the most that it turns in one, and the least
 # stiffness, as a share of its local field, that it is taken to have. The kernel has the same.
@@ -44,15 +53,15 @@ class _Fields(Protocol):
         """Return the fields on a group that are no sines."""
 
 
-def align(products: Products, moving: FloatArray, sweeps: int) -> FloatArray:
+def align(phasors: Phasors, moving: FloatArray, sweeps: int) -> FloatArray:
     """Return phases (B, n) of a batch of one network after at most so many sweeps."""
-    if products.eliminates:
-        return products.elimination.align(products.batch, moving, sweeps, _RESTS)
-    return _swept(_OfProducts(products), moving, sweeps)
+    if phasors.eliminates:
+        return phasors.elimination.align(phasors.surroundings, moving, sweeps, _RESTS)
+    return _swept(_OfPhasors(phasors), moving, sweeps)
 
 
 def align_system(system: System, phases: FloatArray, sweeps: int) -> FloatArray:
-    """Return phases (B, N) after at most so many sweeps of a system that `Products` does not take; see `can_align`."""
+    """Return phases (B, N) after at most so many sweeps, edge by edge, of a system that `can_align`."""
     order = system.graph.blocks.order
     aligned = phases.copy()
     aligned[:, order] = _swept(_OfEdges(system), np.take(phases, order, axis=1), sweeps)
@@ -64,6 +73,76 @@ def can_align(system: System) -> bool:
     known = all(term.phasor or term.local for term in system.terms)
     known = known and system.has_energy and system.pull is None
     return known and system.graph.has_blocks and system.graph.blocks.coloured
+
+
+@dataclass(frozen=True)
+class AlignedNewton:
+    """Newton's method by products of matrices, from where field alignment leads.
+
+    Alignment brings signed, layered networks near a stable state from anywhere. Any other system goes to plain Newton
+    as it is.
+
+    Parameters
+    ----------
+    newton : Newton
+        What follows alignment.
+    sweeps : int
+        Most sweeps of alignment before Newton, for networks of few colours.
+    """
+
+    name: ClassVar[str] = "aligned newton"
+    newton: Newton = BATCHED
+    sweeps: int = 30
+
+    def __post_init__(self) -> None:
+        whole_number("sweeps", self.sweeps, 0, "AlignedNewton")
+
+    def solve(self, system: System, start: Array, tolerance: FloatArray) -> Solution:
+        """Return phases near ``start`` whose residual is at most ``tolerance``, or the best found."""
+        if not PhasorLaplacian.fits(system) or system.batch == 0:
+            if not self.sweeps or not can_align(system):
+                return self.newton.solve(system, start, tolerance)
+            first = align_system(system, start, self.sweeps)
+            # With fields that are no sines alignment may end where the Laplacian is not positive definite.
+            downhill = () if all(term.phasor for term in system.terms) else (Newton(polish=False),)
+            return Fallback((self.newton, *downhill)).solve(system, first, tolerance)
+        phases, left = start.copy(), np.zeros(system.batch)
+        steps = np.zeros(system.batch, dtype=np.int64)
+        for part in chunks(system.batch, PhasorLaplacian.entries(system)):
+            rows = np.arange(part.start, part.stop)
+            state = PhasorLaplacian.of(system.take(rows), start[rows])
+            moving, left[rows], steps[rows] = self.settle(state, tolerance[rows])
+            phases[rows[:, None], state.nodes] = moving
+        return Solution(phases, left, steps)
+
+    def settle(
+        self, state: PhasorLaplacian, tolerance: FloatArray, *, near: bool = False
+    ) -> tuple[Array, Array, Array]:
+        """Return phases (B, n) of the oscillators that move, their residuals (B,) and the steps taken (B,).
+
+        With ``near`` the state is nearly an equilibrium already: alignment comes only after Newton has failed.
+        """
+        aligns = self.sweeps > 0 and state.phasors.pull is None and can_align(state.phasors.base)
+        phases, left = np.array(state.moving), np.full(state.moving.shape[0], np.inf)
+        steps, active = np.zeros(left.size, dtype=np.int64), np.arange(left.size)
+        part, first = state, state.moving
+        for turn in range(_ROUNDS + near if aligns else 1):
+            if turn:
+                part, first = state.take(active), phases[active]
+            easily = aligns and near and turn == 0
+            if aligns and not easily:
+                first = align(part.phasors, first, self.sweeps)
+            found, residual, taken = self.newton.iterate(part.at(first), tolerance[active], easily=easily)
+            done = residual <= tolerance[active]
+            if turn == 0 and done.all():
+                return found, residual, taken
+            # What Newton left astray goes on from where alignment had brought it, always downhill.
+            phases[active] = np.where(done[:, None], found, first)
+            left[active], steps[active] = residual, steps[active] + taken
+            active = active[~done]
+            if active.size == 0:
+                break
+        return phases, left, steps
 
 
 def _swept(fields: _Fields, moving: FloatArray, sweeps: int) -> FloatArray:
@@ -113,28 +192,28 @@ def _balanced(
     return cosines(phases)
 
 
-class _OfProducts:
+class _OfPhasors:
     """Local fields by products of matrices."""
 
-    def __init__(self, products: Products) -> None:
-        self.products = products
-        self.groups = products.base.graph.blocks.groups
+    def __init__(self, phasors: Phasors) -> None:
+        self.phasors = phasors
+        self.groups = phasors.base.graph.blocks.groups
 
-    def take(self, rows: Array) -> _OfProducts:
-        return _OfProducts(self.products.take(rows))
+    def take(self, rows: Array) -> _OfPhasors:
+        return _OfPhasors(self.phasors.take(rows))
 
     def on(self, group: slice, cos: FloatArray, sin: FloatArray) -> tuple[FloatArray, FloatArray]:
-        products = self.products
-        x, y = (products.couplings.onto(group, part) for part in (cos, sin))
+        phasors = self.phasors
+        x, y = (phasors.couplings.onto(group, part) for part in (cos, sin))
         if x is None or y is None:
-            return products.x[:, group], products.y[:, group]
-        return products.x[:, group] + x, products.y[:, group] + y
+            return phasors.x[:, group], phasors.y[:, group]
+        return phasors.x[:, group] + x, phasors.y[:, group] + y
 
     def drive(self, group: slice) -> FloatArray | None:
-        return None if self.products.drive is None else self.products.drive[:, group]
+        return None if self.phasors.drive is None else self.phasors.drive[:, group]
 
     def own(self, group: slice) -> LocalTerms:
-        return LocalTerms.of(self.products.base, self.products.nodes[group])
+        return LocalTerms.of(self.phasors.base, self.phasors.nodes[group])
 
 
 class _OfEdges:

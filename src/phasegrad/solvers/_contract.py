@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from phasegrad._validation import Array, FloatArray, IntArray
 from phasegrad.dynamics import System
@@ -13,11 +14,21 @@ from phasegrad.dynamics import System
 
 @dataclass(frozen=True)
 class Solution:
-    """Phases (B, N) a solver ended at, their residual (B,) and the steps it took (B,)."""
+    """Phases (B, N) a solver ended at, their residual (B,), the steps it took (B,), and who settled each sample.
+
+    ``solver`` are names, (B,); left out, the sample was settled by the solver that returned it.
+    """
 
     phases: Array
     residual: FloatArray
     steps: IntArray
+    solver: NDArray[np.object_] | None = None
+
+    def names(self, solver: Solver) -> NDArray[np.object_]:
+        """Return who settled each sample, (B,), a solution of ``solver``."""
+        if self.solver is not None:
+            return self.solver
+        return np.full(self.steps.shape, getattr(solver, "name", type(solver).__name__), dtype=object)
 
 
 class Solver(Protocol):

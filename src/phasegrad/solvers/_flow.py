@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -52,6 +53,7 @@ class GradientFlow:
     True
     """
 
+    name: ClassVar[str] = "flow"
     accuracy: float = 1e-3
     rest: float = 1e-3
     max_steps: int = 5000

@@ -12,28 +12,32 @@ One masked loop serves every linear algebra: samples that are done leave it, and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
 
 import numpy as np
 
 from phasegrad._validation import Array, BoolArray, FloatArray, IntArray, choice, positive_float, whole_number
 from phasegrad.dynamics import System
-from phasegrad.solvers._contract import Solution, Solver
-from phasegrad.solvers._linear import chunks
-from phasegrad.solvers._mechanics import Descending, Mechanics
+from phasegrad.linearised import KINDS, DenseLaplacian, Linearised, SparseLaplacian, chunks, refuse_dense_solve
+from phasegrad.solvers._contract import Solution
+from phasegrad.solvers._guards import EnergyGuard, ForceGuard, squared
 
-ALGEBRAS = ("auto", "dense", "sparse", "products")
 INDEFINITE = ("descend", "follow", "stop")
-_ARMIJO = 1e-4
-_HALVINGS, _FEW_HALVINGS = 40, 6
+# A full step that leaves a quarter of the squared force, half of the force, is taken without a line search.
 _HALVED = 0.25
-_EPS = float(np.finfo(float).eps)
+# Halvings of a step until the line search gives up; on a branch a short step means that the branch has ended.
+_HALVINGS, _FEW_HALVINGS = 40, 6
+# Two turns of a phase difference from the start: without a locked state descent would go on for ever.
 _SLIP = 4 * np.pi
+# Descent is stale while the force stays above this share of the weakest so far; after so many stale steps it leaves a
+# saddle by the true curvatures, and gives up where it began convex and frequencies drive it.
 _WEAKER, _CRAWLS, _PATIENCE = 0.95, 10, 10
+# On a branch: steps that did not halve the weakest force so far, after which the sample is not near an equilibrium.
 _HALF, _FEW_STEPS = 0.5, 4
+# The coarsest that an iterative solve of a step may be: quadratic convergence needs no more far away.
 _LOOSEST = 1e-2
+# The share of the tolerance below which polishing and iterative solves stop.
 _POLISHED = 0.1
 
 
@@ -65,11 +69,11 @@ class Newton:
         What to do where the Laplacian is not positive definite: descend in a positive stand-in metric; follow the
         branch near the start even if it is unstable, by plain Newton that is guarded by the norm of the force alone,
         made for small changes of a known equilibrium; or give the sample up.
-    algebra : {"auto", "dense", "sparse", "products"}
-        How linear systems with the Laplacian are solved: "dense" by LAPACK, sample by sample; "sparse" by conjugate
-        gradients on sparse matrices; "products" by products of matrices that all samples of one sine-coupled network
-        share, which agree with the others to the tolerance. "auto" takes "sparse" for large networks with few edges,
-        else "dense".
+    algebra : type of Linearised, optional
+        How linear systems with the Laplacian are solved: `DenseLaplacian` by LAPACK, sample by sample;
+        `SparseLaplacian` by conjugate gradients; `PhasorLaplacian` by products of matrices that all samples of one
+        sine-coupled network share, which agree with the others to the tolerance. Left out: sparse for large networks
+        with few edges, else dense. One that does not fit a network gives way to the dense one.
     preconditioner : {"auto", "gauss-seidel", "jacobi", "multigrid"}
         Of the sparse algebra. "auto" probes the graph: Gauss-Seidel where few steps lead everywhere, multigrid (pyamg)
         on meshes.
@@ -95,7 +99,7 @@ class Newton:
     max_steps: int = 500
     max_turn: float = 1.0
     indefinite: str = "descend"
-    algebra: str = "auto"
+    algebra: type[Linearised] | None = None
     preconditioner: str = "auto"
     polish: bool = True
     progress: Callable[[Progress], object] | None = None
@@ -103,65 +107,73 @@ class Newton:
     def __post_init__(self) -> None:
         whole_number("max_steps", self.max_steps, 1, "Newton")
         positive_float("max_turn", self.max_turn, "Newton")
-        choice("algebra", self.algebra, ALGEBRAS, "Newton")
         choice("indefinite", self.indefinite, INDEFINITE, "Newton")
-        from phasegrad.solvers._preconditioning import KINDS
-
         choice("preconditioner", self.preconditioner, KINDS, "Newton")
+        if self.algebra is not None and not (isinstance(self.algebra, type) and issubclass(self.algebra, Linearised)):
+            raise TypeError(
+                "The 'algebra' parameter of Newton must be a class of phasegrad.linearised, such as DenseLaplacian, or "
+                f"None. Got {self.algebra!r}."
+            )
 
     def solve(self, system: System, start: Array, tolerance: FloatArray) -> Solution:
         """Return phases near ``start`` whose residual is at most ``tolerance``, or the best found."""
-        from phasegrad.solvers._choice import mechanics_of
-
         phases, left = start.copy(), np.zeros(system.batch)
         steps = np.zeros(system.batch, dtype=np.int64)
-        whole = mechanics_of(system, self)
-        for part in chunks(system.batch, whole.entries):
+        algebra = self.algebra_of(system)
+        for part in chunks(system.batch, algebra.entries(system)):
             rows = np.arange(part.start, part.stop)
-            mechanics = whole if rows.size == system.batch else whole.take(rows)
-            moving, left[rows], steps[rows] = self.iterate(
-                mechanics, np.take(start[rows], mechanics.nodes, axis=1), tolerance[rows]
-            )
-            phases[rows[:, None], mechanics.nodes] = moving
-        return Solution(phases, left, steps)
+            some = system if rows.size == system.batch else system.take(rows)
+            state = algebra.of(some, start[rows], self.preconditioner)
+            moving, left[rows], steps[rows] = self.iterate(state, tolerance[rows])
+            phases[rows[:, None], state.nodes] = moving
+        return Solution(phases, left, steps, np.full(system.batch, f"newton ({algebra.name})", dtype=object))
+
+    def algebra_of(self, system: System) -> type[Linearised]:
+        """Return how linear systems of this one are solved."""
+        if self.algebra is SparseLaplacian or (self.algebra is None and SparseLaplacian.fits(system)):
+            return SparseLaplacian
+        leads_anywhere = self.algebra is not None and (self.algebra.descends or self.indefinite == "stop")
+        if self.algebra is not None and leads_anywhere and self.algebra.fits(system):
+            return self.algebra
+        refuse_dense_solve(system.graph, "A dense solve", reciprocal=system.reciprocal)
+        return DenseLaplacian
 
     def iterate(
-        self, mechanics: Mechanics, moving: Array, tolerance: FloatArray, *, easily: bool = False
+        self, state: Linearised, tolerance: FloatArray, *, easily: bool = False
     ) -> tuple[Array, FloatArray, IntArray]:
         """Return phases (B, n) of the oscillators that move, their residuals (B,) and the steps taken (B,).
 
         With ``easily`` samples that need more than full steps may be left as they are.
         """
-        strides = getattr(mechanics, "stride", None)
         plain = None
-        if strides is not None and self.indefinite == "stop" and not self.polish:
-            plain = strides(moving, tolerance, self.max_steps, self.max_turn, _HALVED)
+        if self.indefinite == "stop" and not self.polish:
+            plain = state.stride(tolerance, self.max_steps, self.max_turn, _HALVED)
         if plain is None:
-            return _Iteration(self, mechanics, moving, tolerance).run()
+            return _Iteration(self, state, tolerance).run()
         # Steps that need no closer look were taken in one go; the loop takes over the samples they left.
         found, left, steps = plain
         rows = np.flatnonzero(~(left <= tolerance))
         if rows.size and not easily:
-            found[rows], left[rows], more = _Iteration(self, mechanics.take(rows), found[rows], tolerance[rows]).run()
+            found[rows], left[rows], more = _Iteration(self, state.take(rows).at(found[rows]), tolerance[rows]).run()
             steps[rows] += more
         return found, left, steps
 
 
 class _Iteration:
-    """The loop: what the samples that still move share, and where all of them are."""
+    """The loop: the states of the samples that still move, and where all of them are."""
 
-    def __init__(self, settings: Newton, mechanics: Mechanics, moving: Array, tolerance: FloatArray) -> None:
-        self.settings, self.mechanics = settings, mechanics
-        self.state = mechanics.at(moving)
-        self.start, self.tolerance = moving, tolerance
-        batch = moving.shape[0]
+    def __init__(self, settings: Newton, state: Linearised, tolerance: FloatArray) -> None:
+        self.settings, self.state = settings, state
+        self.start, self.tolerance = state.moving, tolerance
+        batch = state.moving.shape[0]
         self.rows = np.arange(batch)
-        self.found, self.steps = np.array(moving), np.zeros(batch, dtype=np.int64)
-        self.left = _largest(self.state.force)
+        self.found, self.steps = np.array(state.moving), np.zeros(batch, dtype=np.int64)
+        self.left = _largest(state.force)
         self.weakest, self.stale = np.full(batch, np.inf), np.zeros(batch, dtype=np.int64)
         self.convex = np.zeros(batch, dtype=bool)
         self.follows = settings.indefinite == "follow"
-        self.energetic = mechanics.system.has_energy and not self.follows
+        self.has_energy, self.is_complex = state.system.has_energy, state.system.is_complex
+        self.energetic = self.has_energy and not self.follows
 
     def run(self) -> tuple[Array, FloatArray, IntArray]:
         done = np.zeros(self.rows.size, dtype=bool)
@@ -170,22 +182,23 @@ class _Iteration:
             if self.rows.size == 0:
                 break
             near = self.left[self.rows] <= self.tolerance[self.rows]
-            step, usable, bent = self._direction()
-            after, kept = self._guarded(step, usable, bent, near)
+            step, usable, indefinite = self._direction(near)
+            after, kept = self._guarded(step, usable, indefinite, near)
             left = _largest(after.force)
             # A converged sample takes one last step for the digits below the tolerance, if it helps. The imaginary
             # part that a tiny complex nudge causes may hide below the residual of the real one: it always counts.
-            hidden = self.mechanics.system.is_complex & (left <= self.tolerance[self.rows])
+            hidden = self.is_complex & (left <= self.tolerance[self.rows])
             kept &= ~near | (left < self.left[self.rows]) | hidden
+            # What was not kept is done, so that nobody looks at its state any more.
             done = near | ~kept
             self._move(after, kept, left)
             if taken == 0:
                 # From a random start the way over indefinite states is long; from a convex one it leads nowhere.
-                self.convex[self.rows] = usable & ~bent
+                self.convex[self.rows] = usable & ~indefinite
             if self.follows:
                 done |= self._astray(after.force)
-            elif np.any(bent):
-                done[bent] |= self._lost(np.flatnonzero(bent), after.force)
+            elif indefinite.any():
+                done[indefinite] |= self._lost(np.flatnonzero(indefinite), after.force)
             self._tell()
         return self.found, self.left, self.steps
 
@@ -194,203 +207,113 @@ class _Iteration:
 
         Where systems are solved by iterations, a step for a residual that is well below the tolerance would not be.
         """
-        iterates = getattr(self.mechanics, "iterates", False)
-        if self.settings.polish and not iterates:
+        if self.settings.polish and not self.state.iterates:
             return np.zeros(self.rows.shape, dtype=bool)
         share = _POLISHED if self.settings.polish else 1.0
         return np.asarray(self.left[self.rows] <= share * self.tolerance[self.rows])
 
     def _keep_going(self, going: BoolArray) -> None:
         """Leave out the samples that are done."""
-        if not np.all(going):
+        if not going.all():
             self.rows = self.rows[going]
-            self.mechanics, self.state = self.mechanics.take(going), self.state.take(going)
+            self.state = self.state.take(going)
 
-    def _direction(self) -> tuple[Array, BoolArray, BoolArray]:
+    def _direction(self, near: BoolArray) -> tuple[Array, BoolArray, BoolArray]:
         """Return the steps, where there is one, and where it is not Newton's on a positive definite Laplacian."""
         left, tolerance = self.left[self.rows], self.tolerance[self.rows]
         # Accurate enough for quadratic convergence, but never beyond what the last step needs.
         accuracy = np.maximum(np.minimum(_LOOSEST, left), _POLISHED * tolerance / np.maximum(left, 1e-200))
-        step, usable = self.mechanics.newton(self.state, accuracy)
-        bent = np.zeros(usable.shape, dtype=bool)
-        if self.settings.indefinite != "stop" and self.mechanics.system.has_energy and not np.all(usable):
-            bent = ~usable
-            rows = np.flatnonzero(bent)
-            mechanics = cast(Descending, self.mechanics)
-            other = mechanics.follow if self.follows else mechanics.descend
-            step[rows], usable[rows] = other(self.state, rows)
+        step, usable = self.state.newton(accuracy, near)
+        indefinite = np.zeros(usable.shape, dtype=bool)
+        if self.settings.indefinite != "stop" and self.has_energy and not usable.all():
+            indefinite = ~usable
+            rows = np.flatnonzero(indefinite)
+            other = self.state.follow if self.follows else self.state.descend
+            step[rows], usable[rows] = other(rows)
             self._leave_saddles(step, rows)
-        turn = self.mechanics.turn(step)
-        if not np.all(usable & np.isfinite(turn)):
+        turn = self.state.turn(step)
+        if not (usable & np.isfinite(turn)).all():
             usable &= np.isfinite(turn)
             step[~usable], turn[~usable] = 0.0, 0.0
-        if np.any(turn > self.settings.max_turn):
+        if (turn > self.settings.max_turn).any():
             step *= np.minimum(1.0, self.settings.max_turn / np.maximum(turn, 1e-300))[:, None]
-        return step, usable, bent
+        return step, usable, indefinite
 
     def _leave_saddles(self, step: Array, rows: IntArray) -> None:
         """Where descent crawls along a saddle, which its stand-in metric does not see, take the true curvatures.
 
         Only where nothing drives the oscillators: their energy is bounded below, and the way down leads somewhere.
         """
-        leave = getattr(self.mechanics, "leave", None)
         stuck = rows[(self.stale[self.rows[rows]] >= _CRAWLS) & ~self._driven(rows)]
-        if leave is not None and stuck.size and not self.follows:
-            step[stuck] = leave(self.state, stuck)
+        if stuck.size and not self.follows:
+            away = self.state.leave(stuck)
+            if away is not None:
+                step[stuck] = away
 
     def _driven(self, places: IntArray) -> BoolArray:
         """Return which of some samples have frequencies, which may carry them down for ever."""
-        driven = np.any(self.mechanics.system.drive != 0, axis=1)
+        driven = np.any(self.state.system.drive != 0, axis=1)
         return np.broadcast_to(driven, (self.rows.size,))[places]
 
-    def _guarded(self, step: Array, usable: BoolArray, bent: BoolArray, near: BoolArray) -> tuple[Any, BoolArray]:
+    def _guarded(
+        self, step: Array, usable: BoolArray, indefinite: BoolArray, near: BoolArray
+    ) -> tuple[Linearised, BoolArray]:
         """Return the state after the step, halved where the guard asks for it, and where there is one."""
-        after = self.mechanics.at(self.state.moving + step)
-        before, norm = _square(self.state.force), _square(after.force)
-        accepted = usable & (near | (norm <= _HALVED * before) & ~(bent & self.energetic))
+        after = self.state.at(self.state.moving + step)
+        before, norm = squared(self.state.force), squared(after.force)
+        accepted = usable & (near | (norm <= _HALVED * before) & ~(indefinite & self.energetic))
         waiting = np.flatnonzero(usable & ~accepted)
         if waiting.size == 0:
             return after, accepted
         return self._line_search(step, waiting, accepted)
 
-    def _line_search(self, step: Array, waiting: IntArray, accepted: BoolArray) -> tuple[Any, BoolArray]:
+    def _line_search(self, step: Array, waiting: IntArray, accepted: BoolArray) -> tuple[Linearised, BoolArray]:
         """Halve the steps of the samples that wait until their guard accepts."""
-        judge = _EnergyGuard if self.energetic else _ForceGuard
-        guard = judge(self.mechanics.take(waiting), self.state.take(waiting), step[waiting])
+        guard = (EnergyGuard if self.energetic else ForceGuard)(self.state.take(waiting), step[waiting])
         moved = self.state.moving + step
         fraction, place = 1.0, np.arange(waiting.size)
         for _ in range(_FEW_HALVINGS if self.follows else _HALVINGS):
-            part = self.mechanics.take(waiting)
-            passed = guard.accepts(part, place, part.at(moved[waiting]), fraction)
+            passed = guard.accepts(place, self.state.take(waiting).at(moved[waiting]), fraction)
             accepted[waiting[passed]] = True
             waiting, place = waiting[~passed], place[~passed]
             if waiting.size == 0:
                 break
             fraction /= 2
             moved[waiting] = self.state.moving[waiting] + fraction * step[waiting]
-        return self.mechanics.at(moved), accepted
+        return self.state.at(moved), accepted
 
-    def _move(self, after: Any, kept: BoolArray, left: FloatArray) -> None:
+    def _move(self, after: Linearised, kept: BoolArray, left: FloatArray) -> None:
         rows = self.rows[kept]
         self.found[rows], self.left[rows] = after.moving[kept], left[kept]
         self.steps[rows] += 1
-        self.state = after if np.all(kept) else self._mixed(after, kept)
-
-    def _mixed(self, after: Any, kept: BoolArray) -> Any:
-        """Return the state after the step where it was kept, else that before."""
-        return type(after)(
-            *(
-                np.where(kept.reshape(-1, *(1,) * (new.ndim - 1)), new, old)
-                for new, old in zip(after, self.state, strict=True)
-            )
-        )
+        self.state = after
 
     def _astray(self, force: Array) -> BoolArray:
         """Return which samples are not near an equilibrium: four steps that did not halve their forces."""
-        size = np.sqrt(_square(force))
+        size = np.sqrt(squared(force))
         self.stale[self.rows] += size > _HALF * self.weakest[self.rows]
         self.weakest[self.rows] = np.minimum(size, self.weakest[self.rows])
         return np.asarray(self.stale[self.rows] >= _FEW_STEPS)
 
     def _lost(self, places: IntArray, force: Array) -> BoolArray:
         """Return which of some samples only drift: for long without weaker forces, or slipped away."""
-        rows, size = self.rows[places], np.sqrt(_square(force[places]))
+        rows, size = self.rows[places], np.sqrt(squared(force[places]))
         weaker = size < _WEAKER * self.weakest[rows]
         self.stale[rows] = np.where(weaker, 0, self.stale[rows] + 1)
         self.weakest[rows] = np.minimum(size, self.weakest[rows])
-        turned = np.zeros((rows.size, self.mechanics.system.graph.size))
-        turned[:, self.mechanics.nodes] = self.state.moving[places] - self.start[rows]
-        slipped = self.mechanics.system.turns(turned) > _SLIP
+        turned = np.zeros((rows.size, self.state.system.graph.size))
+        turned[:, self.state.nodes] = self.state.moving[places] - self.start[rows]
+        slipped = self.state.system.turns(turned) > _SLIP
         return self.convex[rows] & (self.stale[rows] >= _PATIENCE) & self._driven(places) | slipped
 
     def _tell(self) -> None:
-        report = getattr(self.mechanics, "report", None)
-        if self.settings.progress is not None and report is not None:
-            for place, row in enumerate(self.rows.tolist()):
-                iterations, way = report(place)
-                self.settings.progress(Progress(row, int(self.steps[row]), float(self.left[row]), iterations, way))
-
-
-class _EnergyGuard:
-    """Armijo's rule on the energy, or less force where the energy's own rounding hides its change."""
-
-    def __init__(self, mechanics: Mechanics, state: Any, step: Array) -> None:
-        self.energy = mechanics.energy(state)
-        self.gain = np.sum(state.force * step, axis=1)
-        self.norm = _square(state.force)
-        system = mechanics.system
-        reach = 1.0 + np.max(np.abs(state.moving), axis=1)
-        magnitude = np.sum(system.capacity + np.abs(system.drive), axis=1) * reach + np.abs(self.energy)
-        self.rounding = 16 * _EPS * magnitude
-
-    def accepts(self, mechanics: Mechanics, rows: IntArray, moved: Any, fraction: float) -> BoolArray:
-        """Return which of the samples ``rows`` may go to ``moved``, a fraction of the whole step away."""
-        drop = self.energy[rows] - mechanics.energy(moved)
-        lower = drop >= _ARMIJO * fraction * self.gain[rows]
-        hidden = self.gain[rows] <= 1e3 * self.rounding[rows]
-        weaker = (_square(moved.force) < self.norm[rows]) & (drop >= -self.rounding[rows])
-        return np.where(hidden, weaker, lower)
-
-
-class _ForceGuard:
-    """The norm of the force must fall."""
-
-    def __init__(self, mechanics: Mechanics, state: Any, step: Array) -> None:
-        del mechanics, step
-        self.norm = np.sqrt(_square(state.force))
-
-    def accepts(self, mechanics: Mechanics, rows: IntArray, moved: Any, fraction: float) -> BoolArray:
-        """Return which of the samples ``rows`` may go to ``moved``, a fraction of the whole step away."""
-        del mechanics
-        return np.sqrt(_square(moved.force)) <= (1 - _ARMIJO * fraction) * self.norm[rows]
-
-
-@dataclass(frozen=True)
-class InTurn:
-    """Several solvers: what the first leaves unsettled the next one tries, from the same start.
-
-    What none of them settles is left where the force is weakest.
-
-    Parameters
-    ----------
-    solvers : sequence of Solver
-    stable : bool
-        Whether a state must be stable to count as settled; an unstable one is kept where no later solver does better.
-    energetic : bool
-        Whether the later ones are for systems with an energy only.
-    """
-
-    solvers: Sequence[Solver]
-    stable: bool = False
-    energetic: bool = False
-
-    def solve(self, system: System, start: Array, tolerance: FloatArray) -> Solution:
-        """Return phases near ``start`` whose residual is at most ``tolerance``, or the best found."""
-        found = self.solvers[0].solve(system, start, tolerance)
-        for solver in self.solvers[1:] if system.has_energy or not self.energetic else ():
-            rows = np.flatnonzero(~self._settled(system, found, tolerance))
-            if rows.size == 0:
-                break
-            part, limits = system.take(rows), tolerance[rows]
-            again = solver.solve(part, start[rows], limits)
-            nearer = ~(found.residual[rows] <= limits) & (again.residual < found.residual[rows])
-            better = self._settled(part, again, limits) | nearer
-            found.phases[rows[better]], found.residual[rows[better]] = again.phases[better], again.residual[better]
-            found.steps[rows] += again.steps
-        return found
-
-    def _settled(self, system: System, solution: Solution, tolerance: FloatArray) -> BoolArray:
-        converged = np.asarray(solution.residual <= tolerance)
-        if not self.stable:
-            return converged
-        from phasegrad.solvers._stability import stability
-
-        return converged & stability(system, solution.phases).stable
+        if self.settings.progress is None:
+            return
+        for place, row in enumerate(self.rows.tolist()):
+            report = self.state.report(place)
+            if report is not None:
+                self.settings.progress(Progress(row, int(self.steps[row]), float(self.left[row]), *report))
 
 
 def _largest(force: Array) -> FloatArray:
-    return np.asarray(np.max(np.abs(force), axis=1, initial=0.0), dtype=np.float64)
-
-
-def _square(force: Array) -> FloatArray:
-    return np.asarray(np.sum(np.abs(force) ** 2 if np.iscomplexobj(force) else force * force, axis=1))
+    return np.asarray(np.abs(force).max(axis=1, initial=0.0), dtype=np.float64)

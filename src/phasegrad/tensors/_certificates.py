@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from phasegrad.solvers import Verdict
+from phasegrad.linearised import Verdict
 from phasegrad.tensors._algebra import Schur, applied, complement
 from phasegrad.tensors._batches import Batch
 from phasegrad.tensors._settling import Settled
@@ -31,7 +31,7 @@ _DENSE, _ENTRIES = 256, 2**25
 
 
 def verdicts(batch: Batch, settled: Settled, floor: float = 0.0) -> Tensor:
-    """Return the number of every sample's `phasegrad.solvers.Verdict`, (B,), on whether all eigenvalues exceed a floor.
+    """Return every sample's `phasegrad.linearised.Verdict` as a number, (B,): whether all eigenvalues exceed a floor.
 
     The states must have converged.
     """

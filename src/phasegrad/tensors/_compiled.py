@@ -1,9 +1,9 @@
 r"""Batches on a CPU by compiled code: free states, responses and nudged states where one group can be eliminated.
 
 Eight samples at a time settle in double precision, whatever the type of the tensors, each in a lane of its own
-(`phasegrad.solvers.Elimination`): no sample depends on the others in its batch, to the last bit. A sample descends by
-sweeps, Newton's steps finish it, and a factorisation of the Laplacian says whether it stands there. At a saddle it is
-pushed off and descends further.
+(`phasegrad.linearised.Elimination`): no sample depends on the others in its batch, to the last bit. A sample descends
+by sweeps, Newton's steps finish it, and a factorisation of the Laplacian says whether it stands there. At a saddle it
+is pushed off and descends further.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torch import Tensor
 
 from phasegrad._validation import BoolArray, FloatArray, IntArray
 from phasegrad.kernels import COMPILES
-from phasegrad.solvers import Elimination, Surroundings
+from phasegrad.linearised import Elimination, Surroundings
 from phasegrad.tensors._algebra import between
 from phasegrad.tensors._batches import Batch, scattered
 from phasegrad.tensors._links import States

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from phasegrad._validation import counted
-from phasegrad.solvers import Verdict
+from phasegrad.linearised import Verdict
 from phasegrad.tensors import Settled, Structure, fitting, verdicts
 from phasegrad.torch._registry import structure_of
 from phasegrad.torch._states import SIGNS, Around, flat, free_states, outputs_of

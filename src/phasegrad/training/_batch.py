@@ -1,10 +1,10 @@
 r"""The batch engine: any network, any cost, in batches of any size.
 
 Networks of one topology learn in lock-step: the samples of all of them are one flat batch. A single network with sine
-coupling is settled by products of matrices instead (`Products`), where held neighbours and fields act on an oscillator
-as one field and only what moves is computed. One update of a network is: settle the samples of a batch, sum the
-gradient over those that have a stable state, step, and under the lock guard settle the same samples again and halve the
-step until all that were locked still are.
+coupling is settled by products of matrices instead (`PhasorLaplacian`), where held neighbours and fields act on an
+oscillator as one field and only what moves is computed. One update of a network is: settle the samples of a batch, sum
+the gradient over those that have a stable state, step, and under the lock guard settle the same samples again and halve
+the step until all that were locked still are.
 """
 
 from __future__ import annotations
@@ -18,17 +18,8 @@ from phasegrad._validation import Array, BoolArray, FloatArray, IntArray
 from phasegrad.dynamics import System, Workspace, assemble
 from phasegrad.equilibria import tolerance_of
 from phasegrad.gradients import MeanGradient
-from phasegrad.solvers import (
-    FOLLOWING,
-    AlignedNewton,
-    Newton,
-    Products,
-    Solver,
-    exceeds,
-    is_positive_definite,
-    solver_of,
-    stability,
-)
+from phasegrad.linearised import DenseLaplacian, Linearised, PhasorLaplacian, Phasors, Verdict, stability
+from phasegrad.solvers import FOLLOWING, AlignedNewton, Newton, Solver, solver_of
 from phasegrad.training._engine import Problem, Progress, Tallies
 from phasegrad.training._learner import Learner, missing
 from phasegrad.training._optimizers import Arrays, Memory
@@ -48,7 +39,7 @@ class Settled:
     """Free states of a batch: R networks times b samples, flat.
 
     ``limits`` are the residuals that count as zero, ``settled`` says which samples count, ``unstable`` which converged
-    to an unstable state; ``products`` is the same system by products of matrices, where it is used.
+    to an unstable state; ``state`` is the same system by products of matrices, where it is used.
     """
 
     system: System
@@ -56,7 +47,7 @@ class Settled:
     limits: FloatArray
     settled: BoolArray
     unstable: BoolArray
-    products: Products | None
+    state: PhasorLaplacian | None
 
 
 class BatchEngine:
@@ -141,7 +132,7 @@ class _Group(Learner):
         share = weights / np.maximum(np.sum(weights, axis=1, keepdims=True), 1e-300)
         mean = MeanGradient(
             self.network, settled.system, settled.phases, self.cost, self.nodes, some.targets.reshape(weights.size, -1),
-            limits=settled.limits, strict=plan.accept is None, products=settled.products,
+            limits=settled.limits, strict=plan.accept is None, state=settled.state,
         )  # fmt: skip
         gradient, used = mean.take(
             share, self.learn, by=plan.propagation, frequencies=plan.frequencies, streams=self.streams
@@ -185,13 +176,11 @@ class _Group(Learner):
         limits = tolerance_of(system, self.plan.settling.tolerance, phases)
         possible = ~system.locked_out()
         left = np.full(system.batch, np.inf)
-        products, stable = None, np.zeros(system.batch, dtype=bool)
-        if start is None and self.plan.settling.solver == "batch" and Products.fits(system):
-            products = Products.of(system)
-            self._settle_products(products, phases, limits, left, possible)
+        state, stable = None, np.zeros(system.batch, dtype=bool)
+        if start is None and self.plan.settling.solver == "batch" and PhasorLaplacian.fits(system):
+            state = self._settle_products(PhasorLaplacian.of(system, phases), phases, limits, left, possible)
             converged = left <= limits
-            moving = np.take(phases, products.nodes, axis=1)
-            stable = exceeds(products, moving, system.eigenvalue_rounding) & converged
+            stable = (state.definite() == Verdict.STABLE) & converged
         else:
             rows = np.flatnonzero(possible)
             part = system if rows.size == system.batch else system.take(rows)
@@ -203,7 +192,7 @@ class _Group(Learner):
             stable[rows] = stability(part, phases[rows]).stable
         accept = None if self.plan.accept is None else self.plan.accept[0 if training else 1]
         counts = stable if accept is None else left < accept
-        return Settled(system, phases, limits, counts, converged & ~stable, products)
+        return Settled(system, phases, limits, counts, converged & ~stable, state)
 
     def _solver(self, system: System) -> Solver:
         if self.plan.accept is None:
@@ -212,19 +201,20 @@ class _Group(Learner):
         return FOLLOWING
 
     def _settle_products(
-        self, products: Products, phases: Array, limits: FloatArray, left: FloatArray, possible: BoolArray
-    ) -> None:
-        """Settle by products of matrices, and what they leave one by one."""
+        self, first: PhasorLaplacian, phases: Array, limits: FloatArray, left: FloatArray, possible: BoolArray
+    ) -> PhasorLaplacian:
+        """Settle by products of matrices, and what they leave one by one; return the states that were reached."""
         rows = np.flatnonzero(possible)
-        part = products if rows.size == possible.size else products.take(rows)
-        moving, left[rows], _ = _ALIGNED.settle(part, phases[rows].take(part.nodes, axis=1), limits[rows])
+        part = first if rows.size == possible.size else first.take(rows)
+        moving, left[rows], _ = _ALIGNED.settle(part, limits[rows])
         lost = rows[~(left[rows] <= limits[rows])]
         start = phases[lost]
         phases[rows[:, None], part.nodes] = moving
         if lost.size:
-            some = products.base.take(lost)
-            again = Newton(algebra="dense", polish=False).solve(some, start, limits[lost])
+            some = first.system.take(lost)
+            again = Newton(algebra=DenseLaplacian, polish=False).solve(some, start, limits[lost])
             phases[lost], left[lost] = again.phases, again.residual
+        return first.at(phases.take(first.nodes, axis=1))
 
     def _system(self, parameters: Mapping[str, Array], workspace: Workspace, inputs: FloatArray) -> System:
         networks, samples, width = inputs.shape
@@ -244,22 +234,17 @@ class _Group(Learner):
         phases, floor = settled.phases[rows], np.full(rows.size, self.plan.lock_floor)
         part = system if rows.size == system.batch else system.take(rows)
         limits = tolerance_of(part, self.plan.settling.tolerance, phases)
-        if settled.products is not None:
-            whole = Products.of(system, settled.products.held)
-            products = whole if rows.size == system.batch else whole.take(rows)
-            moving, left, _ = _ALIGNED.settle(products, phases.take(products.nodes, axis=1), limits, near=True)
-            kept[rows] = (left <= limits) & exceeds(products, moving, floor)
+        if settled.state is not None:
+            phasors = Phasors.of(system, settled.state.phasors.held)
+            some = phasors if rows.size == system.batch else phasors.take(rows)
+            state = PhasorLaplacian(some, phases.take(phasors.nodes, axis=1))
+            moving, left, _ = _ALIGNED.settle(state, limits, near=True)
+            ended: Linearised = state.at(moving)
         else:
             solution = _ALIGNED.solve(part, phases, limits)
-            kept[rows] = (solution.residual <= limits) & _exceeds(part, solution.phases, floor)
+            left, ended = solution.residual, DenseLaplacian.of(part, solution.phases)
+        kept[rows] = (left <= limits) & (ended.definite(floor) == Verdict.STABLE)
         return np.all(kept.reshape(inputs.shape[:2]), axis=1)
-
-
-def _exceeds(system: System, phases: FloatArray, floor: FloatArray) -> BoolArray:
-    """Return where no eigenvalue of the Laplacian, or its real part where that is not symmetric, is below ``floor``."""
-    if system.reciprocal:
-        return is_positive_definite(system.laplacian(phases), floor)
-    return np.asarray(np.min(np.linalg.eigvals(system.laplacian(phases)).real, axis=1, initial=np.inf) > floor)
 
 
 def _joined(parts: list[Arrays]) -> Arrays:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from phasegrad._process import one_blas_thread
 from phasegrad._validation import Array, BoolArray, FloatArray, IntArray
 from phasegrad.networks import Network
 from phasegrad.objectives import ClassObjective
-from phasegrad.solvers import one_blas_thread
 from phasegrad.training._engine import Problem, Progress, Tallies
 from phasegrad.training._norms import Norms
 from phasegrad.training._optimizers import Arrays, Memory

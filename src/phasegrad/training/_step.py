@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from phasegrad._validation import Array, BoolArray
+from phasegrad.linearised import Verdict
 from phasegrad.objectives import Cost
-from phasegrad.solvers import Verdict
 from phasegrad.tensors import (
     Batch,
     Contrast,

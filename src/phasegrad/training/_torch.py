@@ -19,9 +19,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from phasegrad._process import one_torch_thread
 from phasegrad._validation import Array, BoolArray, FloatArray
+from phasegrad.linearised import Verdict
 from phasegrad.objectives import ClassObjective, Cost
-from phasegrad.solvers import Verdict, one_torch_thread
 from phasegrad.tensors import (
     Batch,
     Structure,

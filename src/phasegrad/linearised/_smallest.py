@@ -13,10 +13,10 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, lobpcg
 
+from phasegrad._process import unwarned
 from phasegrad._validation import FloatArray
-from phasegrad.solvers._forms import Evidence, Factors, Form, Precondition
-from phasegrad.solvers._krylov import conjugate_gradients, solve_accurately
-from phasegrad.solvers._process import unwarned
+from phasegrad.linearised._krylov import conjugate_gradients, solve_accurately
+from phasegrad.linearised._proofs import Evidence, Factors, Form, Precondition
 
 _BLOCK, _ITERATIONS, _ROUGHLY = 4, 40, 200
 _STEPS, _SLACKS = 12, (1e-3, 0.1)

@@ -1,4 +1,4 @@
-r"""A batch of one network whose Laplacian nearly falls apart: the compiled way of `Products`.
+r"""A batch of one network whose Laplacian nearly falls apart: the compiled way of `PhasorLaplacian`.
 
 Oscillators of one colour are not coupled to each other. Where one colour holds nearly all of a network (the hidden
 layer of a layered one), what is left after it is a small Schur complement per sample. See `phasegrad.kernels._layers`.

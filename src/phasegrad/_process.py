@@ -111,7 +111,7 @@ def _set_threads(library: Any, threads: int) -> None:
 class _Unwarned(Shared):
     """Keeps quiet what SciPy warns of where a solver called it."""
 
-    entry: Any = ("ignore", None, UserWarning, re.compile(r"phasegrad\.solvers\."), 0)
+    entry: Any = ("ignore", None, UserWarning, re.compile(r"phasegrad\.linearised\."), 0)
 
     def note(self) -> None:
         self.filters: Any = warnings.filters

@@ -18,8 +18,8 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from phasegrad._validation import Array, FloatArray
 from phasegrad.dynamics import System
-from phasegrad.solvers._forms import Evidence, Form, Inverse, Precondition
-from phasegrad.solvers._krylov import outer_of, product, solve_accurately
+from phasegrad.linearised._krylov import outer_of, product, solve_accurately
+from phasegrad.linearised._proofs import Evidence, Form, Inverse, Precondition
 
 _EPS = float(np.finfo(float).eps)
 _SLACKS = (1e-9, 1e-6, 1e-3)
@@ -42,6 +42,11 @@ class Lowered:
         outer = outer_of(system, phases)
         assert outer is not None
         return cls(form, outer[0], outer[1], precondition, mesh)
+
+    @property
+    def size(self) -> int:
+        """Number of oscillators that move."""
+        return self.form.size
 
     @property
     def attracts(self) -> bool:

@@ -19,7 +19,7 @@ from scipy import sparse
 from phasegrad._validation import FloatArray, how_to_install
 from phasegrad.dynamics import System
 from phasegrad.graphs import Graph, lazy_property
-from phasegrad.solvers._edge_matrix import EdgeMatrix
+from phasegrad.linearised._edge_matrix import EdgeMatrix
 
 KINDS = ("auto", "gauss-seidel", "jacobi", "multigrid")
 
@@ -155,9 +155,7 @@ def kind_of(system: System) -> str:
 
 def at_rest(system: System) -> sparse.csr_array:
     """Return the Laplacian of a system whose every weight is as large as it can be."""
-    parts = [term.stiffest(system.graph, system.values) for term in system.terms]
-    edges = np.sum([part.forward[0] for part in parts if part.forward is not None], axis=0)
-    return system.graph.pattern.fill(edges, system.stiffest[0])
+    return system.graph.pattern.fill(system.stiffest_edges[0], system.stiffest[0])
 
 
 def probe(graph: Graph) -> str:

@@ -37,9 +37,9 @@ from scipy.sparse.linalg import splu, spsolve_triangular
 from phasegrad._validation import Array, FloatArray, IntArray
 from phasegrad.dynamics import System
 from phasegrad.graphs import Graph, lazy_property
-from phasegrad.solvers._krylov import MAX_ITERATIONS, conjugate_gradients
-from phasegrad.solvers._linear import is_positive_definite
-from phasegrad.solvers._preconditioning import Preconditioner
+from phasegrad.linearised._factors import is_positive_definite
+from phasegrad.linearised._krylov import MAX_ITERATIONS, conjugate_gradients
+from phasegrad.linearised._preconditioning import Preconditioner
 
 #: Nodes up to which a graph of few neighbours is factored, whether it is a mesh or not, and a mesh.
 FACTORED, FACTORED_MESH = 20_000, 300_000

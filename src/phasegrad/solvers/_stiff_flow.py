@@ -13,14 +13,15 @@ long that the method would damp what grows: M / 2 + g h L stays positive definit
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
 from phasegrad._validation import Array, BoolArray, FloatArray, IntArray, positive_float, whole_number
-from phasegrad.dynamics import System, wrapped
+from phasegrad.dynamics import System
+from phasegrad.linearised import DenseLaplacian, chunks, is_positive_definite
 from phasegrad.solvers._contract import Solution, Solver
 from phasegrad.solvers._flow import reference_runs_free
-from phasegrad.solvers._linear import chunks, is_positive_definite
 from phasegrad.solvers._newton import Newton
 
 _GAMMA = 1 - 1 / np.sqrt(2)
@@ -49,7 +50,8 @@ class StiffFlow:
     rest: float = 1e-8
     max_steps: int = 1000
     slip: float = 8 * np.pi
-    finish: Solver = field(default_factory=lambda: Newton(algebra="dense"))
+    name: ClassVar[str] = "stiff flow"
+    finish: Solver = field(default_factory=lambda: Newton(algebra=DenseLaplacian))
 
     def __post_init__(self) -> None:
         positive_float("accuracy", self.accuracy, "StiffFlow")
@@ -96,36 +98,6 @@ class StiffFlow:
             growth = 0.9 * np.sqrt(self.accuracy / np.maximum(error, 1e-300))
             time_step[active] = h * np.clip(growth, 0.2, 5.0)
         return phases, steps, rests
-
-
-@dataclass(frozen=True)
-class ColdStart:
-    """A solver that begins at phase zero instead of the given start; a sample that began there is left alone."""
-
-    solver: Solver
-
-    def solve(self, system: System, start: Array, tolerance: FloatArray) -> Solution:
-        """Return phases whose residual is at most ``tolerance``, or the best found."""
-        phases, left = system.place(np.zeros_like(start)), np.full(system.batch, np.inf)
-        steps = np.zeros(system.batch, dtype=np.int64)
-        rows = np.flatnonzero(np.any(start != phases, axis=1))
-        if rows.size:
-            found = self.solver.solve(system.take(rows), phases[rows], tolerance[rows])
-            phases[rows], left[rows], steps[rows] = found.phases, found.residual, found.steps
-        return Solution(phases, left, steps)
-
-
-@dataclass(frozen=True)
-class Unwinding:
-    """A solver that removes full turns from the phases on the way: after a random start they only cost digits."""
-
-    solver: Solver
-
-    def solve(self, system: System, start: Array, tolerance: FloatArray) -> Solution:
-        """Return phases near ``start``, full turns aside, of a residual of at most ``tolerance``, or the best found."""
-        solution = self.solver.solve(system, start, tolerance)
-        again = self.solver.solve(system, system.place(wrapped(solution.phases)), tolerance)
-        return Solution(again.phases, again.residual, solution.steps + again.steps)
 
 
 def _slipped(system: System, turned: Array) -> FloatArray:

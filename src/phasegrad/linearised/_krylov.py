@@ -11,8 +11,8 @@ from scipy.sparse.linalg import LinearOperator, minres
 
 from phasegrad._validation import Array, FloatArray
 from phasegrad.dynamics import System
-from phasegrad.solvers._edge_matrix import EdgeMatrix
-from phasegrad.solvers._preconditioning import GaussSeidel, Preconditioner
+from phasegrad.linearised._edge_matrix import EdgeMatrix
+from phasegrad.linearised._preconditioning import GaussSeidel, Preconditioner
 
 #: Iterations after which conjugate gradients is given up.
 MAX_ITERATIONS = 20_000
