@@ -82,22 +82,22 @@ class System:
         """Number of samples B."""
         return int(self.held_phases.shape[0])
 
-    @property
+    @lazy_property
     def reciprocal(self) -> bool:
         """Whether the Laplacian is symmetric."""
         return all(term.symmetric for term in self.terms)
 
-    @property
+    @lazy_property
     def drifts(self) -> bool:
         """Whether the network turns at a common frequency of its own, which is part of the solution."""
         return self.graph.pinned and not self.graph.grounded and not self.reciprocal
 
-    @property
+    @lazy_property
     def has_energy(self) -> bool:
         """Whether the force is minus the gradient of a real energy."""
         return self.reciprocal and not self.is_complex
 
-    @property
+    @lazy_property
     def is_complex(self) -> bool:
         """Whether the nudge, and so the equilibrium, is complex."""
         return self.pull is not None and np.iscomplexobj(self.pull.beta)
@@ -143,7 +143,7 @@ class System:
             return self.capacity
         return self._weights([term.stiffest(self.graph, self.values) for term in self.terms])[2]
 
-    @property
+    @lazy_property
     def eigenvalue_rounding(self) -> FloatArray:
         """Eigenvalues of the Laplacian below this may be rounding, of its weights and of any factorisation, (B,).
 
@@ -412,8 +412,8 @@ class System:
         """
 
         def summed(name: str, width: int) -> Array:
-            there = [getattr(part, name) for part in parts if getattr(part, name) is not None]
-            return np.asarray(sum(there)) if there else np.zeros((batch, width))
+            there = [each for part in parts if (each := getattr(part, name)) is not None]
+            return there[0] if len(there) == 1 else np.asarray(sum(there)) if there else np.zeros((batch, width))
 
         forward, backward = summed("forward", self.graph.n_edges), summed("backward", self.graph.n_edges)
         diagonal = self.graph.at_ends(forward, backward) + summed("diagonal", self.graph.size)

@@ -186,15 +186,17 @@ class Graph:
 
     def angles(self, phases: Array) -> Array:
         """Return theta_j - theta_i of every edge, (B, E), of phases (B, N)."""
-        # np.take keeps each sample's row contiguous, so that sums over it round alike in every batch.
-        return np.take(phases, self.second, axis=1) - np.take(phases, self.first, axis=1)
+        # take keeps each sample's row contiguous, so that sums over it round alike in every batch.
+        return phases.take(self.second, axis=1) - phases.take(self.first, axis=1)
 
     def at_ends(self, on_first: Array, on_second: Array) -> Array:
         """Sum per-edge values (B, E) into the nodes they act on, (B, N).
 
         Counted one by one, in the order of the edges, so that a sample's sums round alike in every batch.
         """
-        values = np.concatenate(np.broadcast_arrays(on_first, on_second), axis=1)
+        if on_first.shape != on_second.shape:
+            on_first, on_second = np.broadcast_arrays(on_first, on_second)
+        values = np.concatenate((on_first, on_second), axis=1)
         if np.iscomplexobj(values):
             parts = (self.at_ends(*np.split(part, 2, axis=1)) for part in (values.real, values.imag))
             return next(parts) + 1j * next(parts)

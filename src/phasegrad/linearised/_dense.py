@@ -33,7 +33,7 @@ from phasegrad.linearised._factors import (
     largest_row,
     smallest_eigenvalues,
 )
-from phasegrad.linearised._linearised import Linearised, Verdict
+from phasegrad.linearised._linearised import Linearised, Strides, Verdict
 
 #: Share of the most it can be below which no weight of the positive stand-in of a Laplacian falls.
 FLOOR = 0.1
@@ -106,6 +106,38 @@ class DenseLaplacian(Linearised):
             if factor is not None:
                 step[row], usable[row] = factor.solve(self.force[row]), True
         return step, usable
+
+    def stride(
+        self, tolerance: FloatArray, count: int, max_turn: float, share: float, *, polish: bool
+    ) -> Strides | None:
+        """Take full Newton steps of a single sample with an energy; see `Linearised.stride`.
+
+        The same arithmetic as step by step, without the masks that a batch needs.
+        """
+        if self.system.batch != 1 or not self.system.has_energy or self.moving.size == 0:
+            return None
+        state, factor, taken, limit = self, None, 0, float(tolerance[0])
+        left = float(np.abs(state.force).max())
+        while taken < count:
+            near = left <= limit
+            if near and not polish:
+                break
+            if factor is None or not near:
+                factor = Cholesky.of(state.matrices[0])
+                if factor is None:
+                    break
+            step = factor.solve(state.force[0])
+            if not np.abs(step).max() <= max_turn:
+                break
+            after = DenseLaplacian(self.system, state.moving + step)
+            smaller = float((after.force * after.force).sum()) <= share * float((state.force * state.force).sum())
+            reached = float(np.abs(after.force).max())
+            if not (reached < left if near else smaller):
+                break
+            state, left, taken = after, reached, taken + 1
+            if near:
+                break
+        return Strides(state.moving, np.array([left]), np.array([taken], dtype=np.int64))
 
     def _stepping(self, matrix: Array) -> Cholesky | LU | None:
         """Return the factor of a Laplacian that a Newton step takes; None where there is none."""

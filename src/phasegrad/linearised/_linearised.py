@@ -186,9 +186,15 @@ class Linearised(ABC):
         del rows
         return None
 
-    def stride(self, tolerance: FloatArray, count: int, max_turn: float, share: float) -> Strides | None:
-        """Take full Newton steps while each leaves at most ``share`` of the squared force; None where none are."""
-        del tolerance, count, max_turn, share
+    def stride(
+        self, tolerance: FloatArray, count: int, max_turn: float, share: float, *, polish: bool
+    ) -> Strides | None:
+        """Take full Newton steps while each leaves at most ``share`` of the squared force; None where none are taken.
+
+        A sample whose Laplacian is not positive definite, or that would turn by more than ``max_turn``, is left where
+        it is. With ``polish`` one that has converged takes one more step, kept if it helps.
+        """
+        del tolerance, count, max_turn, share, polish
         return None
 
     def report(self, row: int) -> tuple[int, str] | None:

@@ -336,10 +336,12 @@ class PhasorLaplacian(Linearised):
             return phasors.elimination.solve(phasors.surroundings, phasors.pull, self.moving, right)
         return self._by_gradients(right, accuracy)
 
-    def stride(self, tolerance: FloatArray, count: int, max_turn: float, share: float) -> Strides | None:
-        """Take full Newton steps while each leaves at most ``share`` of the squared force, where compiled code can."""
+    def stride(
+        self, tolerance: FloatArray, count: int, max_turn: float, share: float, *, polish: bool
+    ) -> Strides | None:
+        """Take full Newton steps where compiled code can, and none to polish; see `Linearised.stride`."""
         phasors = self.phasors
-        if not phasors.eliminates:
+        if polish or not phasors.eliminates:
             return None
         strode = phasors.elimination.stride(
             phasors.surroundings, phasors.pull, self.moving, tolerance, count, max_turn, share

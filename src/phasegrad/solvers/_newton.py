@@ -146,15 +146,17 @@ class Newton:
         With ``easily`` samples that need more than full steps may be left as they are.
         """
         plain = None
-        if self.indefinite == "stop" and not self.polish:
-            plain = state.stride(tolerance, self.max_steps, self.max_turn, _HALVED)
+        if self.indefinite == "stop" or state.system.batch == 1:
+            plain = state.stride(tolerance, self.max_steps, self.max_turn, _HALVED, polish=self.polish)
         if plain is None:
             return _Iteration(self, state, tolerance).run()
         # Steps that need no closer look were taken in one go; the loop takes over the samples they left.
         found, left, steps = plain
         rows = np.flatnonzero(~(left <= tolerance))
         if rows.size and not easily:
-            found[rows], left[rows], more = _Iteration(self, state.take(rows).at(found[rows]), tolerance[rows]).run()
+            rest = _Iteration(self, state.take(rows).at(found[rows]), tolerance[rows])
+            rest.begun(state.moving[rows], steps[rows])
+            found[rows], left[rows], more = rest.run()
             steps[rows] += more
         return found, left, steps
 
@@ -174,13 +176,22 @@ class _Iteration:
         self.follows = settings.indefinite == "follow"
         self.has_energy, self.is_complex = state.system.has_energy, state.system.is_complex
         self.energetic = self.has_energy and not self.follows
+        self.most = settings.max_steps
+
+    def begun(self, start: Array, steps: IntArray) -> None:
+        """Go on from full steps that led here from ``start``: each of them halved the force, on convex ground."""
+        self.start, self.convex = start, steps > 0
+        self.weakest = np.where(steps > 0, np.sqrt(squared(self.state.force)), np.inf)
+        if steps.size == 1:
+            self.most -= int(steps[0])
 
     def run(self) -> tuple[Array, FloatArray, IntArray]:
         done = np.zeros(self.rows.size, dtype=bool)
-        for taken in range(self.settings.max_steps):
-            self._keep_going(~(done | self._finished()))
-            if self.rows.size == 0:
+        for taken in range(self.most):
+            going = ~(done | self._finished())
+            if not going.any():
                 break
+            self._keep_going(going)
             near = self.left[self.rows] <= self.tolerance[self.rows]
             step, usable, indefinite = self._direction(near)
             after, kept = self._guarded(step, usable, indefinite, near)
@@ -194,7 +205,7 @@ class _Iteration:
             self._move(after, kept, left)
             if taken == 0:
                 # From a random start the way over indefinite states is long; from a convex one it leads nowhere.
-                self.convex[self.rows] = usable & ~indefinite
+                self.convex[self.rows] |= usable & ~indefinite
             if self.follows:
                 done |= self._astray(after.force)
             elif indefinite.any():
