@@ -10,6 +10,7 @@ from scipy.integrate import solve_ivp
 from test_terms import Tilt
 
 import phasegrad as pg
+from phasegrad.graphs._sharing import Sharing
 from phasegrad.kernels import motion as loops
 from phasegrad.runs import network_in_time
 from phasegrad.simulation._compiled import CompiledAdaptive, CompiledSteps, adaptive_steps, fixed_steps
@@ -347,6 +348,17 @@ class TestMotion:
         ).y.T  # fmt: skip
         assert run.phases == pytest.approx(exact, abs=1e-8)
 
+    @pytest.mark.parametrize("method", ["adaptive", "rk4", "heun"])
+    def test_what_does_not_depend_on_time_is_built_once(self, method, monkeypatch):
+        network, spread, calls = pg.layered(2, 3, 1, seed=0), Sharing.spread, []
+        monkeypatch.setattr(Sharing, "spread", lambda *given: calls.append(given[1]) or spread(*given))
+        nudge = pg.Nudge(pg.PhaseTargets(), [0.1], 0.3)
+        options = {"inputs": lambda time: [np.sin(time), 0.3], "nudge": lambda time: nudge if time > 0.2 else None}
+        for end in (0.5, 5.0):
+            pg.simulate(network, [0.0, end], method=method, tolerance=1e-4, **options)
+        # Parameters, omega and coupling here, are laid out over nodes and edges once for each of the two runs.
+        assert sorted(calls) == ["edges"] * 2 + ["nodes"] * 2
+
     def test_a_batch_is_its_samples(self, network):
         starts = np.random.default_rng(0).uniform(-3, 3, (2, 3, 9))
         for options in ({}, {"method": "rk4"}, {"noise": 0.1}):
@@ -645,6 +657,7 @@ class TestBadInput:
             ({"tolerance": 0.0}, "'tolerance' parameter of simulate must be a float greater than 0"),
             ({"inputs": lambda time: [0.1, 0.2]}, "What acts from outside at time 0 makes no sense"),
             ({"inputs": lambda time: [[0.1]] * (1 + (time > 0.5))}, "must return one shape at all times"),
+            ({"nudge": lambda time: pg.Nudge(pg.PhaseTargets(), [[0.1]] * (1 + (time > 0.5)), 0.1)}, "(2,) at time"),
             ({"inputs": [[0.1]] * 3, "start": np.zeros((2, 4))}, "of batch shape (3,) and a start of batch shape (2,)"),
             ({"nudge": pg.Nudge(pg.PhaseTargets(), [0.1], 1j)}, "must have a real strength. Got 1j"),
         ],

@@ -292,6 +292,10 @@ class Term(ABC):
         """Return values that change with the frame, or where data drives the inputs at ``frequencies`` (B, n_in)."""
         return {}
 
+    def frame_frequency(self, graph: Graph, values: Values, frequencies: Array | None) -> Array | None:
+        """Return the frequency (b,) from which `in_frame` counts; None where it counts from zero."""
+        return None
+
     def input_slope(self, graph: Graph, name: str, slope: Array) -> Array:
         """Return a gradient by one parameter as `in_frame` returns it turned into one by ``frequencies``, (B, n_in).
 
