@@ -33,6 +33,7 @@ from phasegrad.dynamics import (
     without_inputs,
 )
 from phasegrad.graphs import lazy_property
+from phasegrad.kernels import COMPILES
 from phasegrad.networks import Network
 
 Inputs = ArrayLike | Callable[[float], ArrayLike] | None
@@ -276,11 +277,18 @@ class Motion:
         turns = np.divide(drive, self.damping, out=np.zeros_like(drive), where=self.damping > 0)
         return np.asarray(np.sqrt(stiff / self.inertia) + self.damping / self.inertia + turns)
 
-    @property
-    def compiles(self) -> bool:
-        """Whether compiled code knows the forces: sines alone, and nothing that changes in time."""
-        known = all(term.has_local_field for term in self.first.system.terms)
-        return known and not self.drive.changes and self.first.system.pull is None
+    @lazy_property
+    def uncompiled(self) -> str:
+        """Why compiled code cannot take the steps; empty where it can."""
+        if not COMPILES:
+            return "Numba is not installed."
+        system = self.first.system
+        unknown = [type(term).__name__ for term in system.terms if not term.has_local_field]
+        if unknown:
+            return f"The term {unknown[0]} does not say how phasors act: has_local_field is False."
+        if self.drive.changes:
+            return "Inputs or nudge are functions of time."
+        return "" if system.pull is None else "A nudge is an arbitrary function of the phases."
 
 
 def _acting(network: Network, bare: System, outside: Outside) -> Acting:

@@ -6,7 +6,8 @@ mean (Kloeden and Platen 1992):
 
     x' = x + h f(x) + kick,   x <- x + h / 2 (f(x) + f(x')) + kick,   kick = sqrt(2 D h) normal / d
 
-compiled where the forces are sines. What becomes of a sample does not depend, by a bit, on which others there are.
+compiled where every term says how phasors act. What becomes of a sample does not depend, by a bit, on which others
+there are.
 """
 
 from __future__ import annotations
