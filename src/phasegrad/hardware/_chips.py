@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -12,15 +13,16 @@ from phasegrad.dynamics import System, assemble
 from phasegrad.equilibria import tolerance_of
 from phasegrad.hardware._hardware import Hardware, Range
 from phasegrad.networks import Network
+from phasegrad.simulation import runge_kutta_step
 from phasegrad.solvers import (
     STOPPING,
     AlignedNewton,
     InTurn,
     Products,
     exceeds,
-    flow,
     flow_steps,
     one_blas_thread,
+    reference_runs_free,
     stability,
     velocity,
 )
@@ -175,10 +177,15 @@ class Ensemble:
         hardware, samples = self.hardware, start.shape[0] // len(streams)
         assert hardware.settling_time is not None
 
-        def draw() -> FloatArray:
-            return hardware.diffusion * _drawn(streams, samples, start.shape[1]).reshape(start.shape)
+        def rates(_time: float, phases: FloatArray) -> FloatArray:
+            return velocity(system, phases)
 
-        phases = flow(system, start, hardware.settling_time, steps, draw if hardware.jitter else None)
+        phases, step = start, hardware.settling_time / steps
+        for _ in range(steps):
+            phases = runge_kutta_step(rates, phases, 0.0, step)
+            if hardware.jitter:
+                noise = hardware.diffusion * _drawn(streams, samples, start.shape[1]).reshape(start.shape)
+                phases = phases + _diffused(system, math.sqrt(step) * noise)
         turning = np.max(np.abs(velocity(system, phases)), axis=1) * hardware.settling_time > _STILL_TURNING
         return np.where(turning[:, None], np.nan, phases)
 
@@ -263,6 +270,14 @@ def _strengths(network: Network) -> list[tuple[str, int]]:
 
 def _drawn(streams: Sequence[np.random.Generator], *shape: int) -> FloatArray:
     return np.stack([stream.standard_normal(shape) for stream in streams])
+
+
+def _diffused(system: System, noise: FloatArray) -> FloatArray:
+    """Return by how much noise (B, N) moves the oscillators, counted as `velocity` counts."""
+    if reference_runs_free(system):
+        return noise - noise[:, [system.graph.reference]]
+    noise[:, system.graph.held] = 0
+    return noise
 
 
 def _at_rest(system: System, start: FloatArray) -> FloatArray:

@@ -14,7 +14,7 @@ from phasegrad.solvers._choice import (
 )
 from phasegrad.solvers._contract import Solution, Solver, residual
 from phasegrad.solvers._elimination import Elimination, Surroundings
-from phasegrad.solvers._flow import GradientFlow, flow, flow_steps, velocity
+from phasegrad.solvers._flow import GradientFlow, flow_steps, reference_runs_free, velocity
 from phasegrad.solvers._linear import chunks, is_positive_definite
 from phasegrad.solvers._newton import InTurn, Newton, Progress
 from phasegrad.solvers._persistence import StiffFlow
@@ -47,7 +47,6 @@ __all__ = [
     "branch_solver",
     "chunks",
     "exceeds",
-    "flow",
     "flow_steps",
     "is_positive_definite",
     "is_positive_with",
@@ -57,6 +56,7 @@ __all__ = [
     "one_blas_thread",
     "one_torch_thread",
     "persistent_solver",
+    "reference_runs_free",
     "refuse_dense_solve",
     "residual",
     "respond",
