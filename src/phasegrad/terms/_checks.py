@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from phasegrad._validation import Array
+from phasegrad._validation import SMALLEST, Array
 from phasegrad.graphs import Graph
-from phasegrad.terms._term import Stiffness, Term, Values
+from phasegrad.terms._parameter import Values
+from phasegrad.terms._stiffness import Stiffness
+from phasegrad.terms._term import Term
 
 _STEP, _SLACK = 1e-5, 1e-4
 
@@ -75,6 +77,16 @@ def check_term(term: Term, graph: Graph, values: Values) -> None:
             )
         _check_slopes(f"{name}.energy_slopes", term, term.energy_slopes(graph, values, phases), graph)
     _check_slopes(f"{name}.force_slopes", term, term.force_slopes(graph, values, phases, along), graph)
+
+
+def check_strongest(name: str, values: Array) -> None:
+    """Refuse couplings of which all are so weak that forces, and their squares, leave the range of floats."""
+    strongest = float(np.max(np.abs(values), initial=0.0))
+    if 0 < strongest < SMALLEST:
+        raise ValueError(
+            f"The '{name}' parameter of Network must be 0, or {SMALLEST:g} or more at its largest. Got at most "
+            f"{strongest:g}. Choose another unit of time."
+        )
 
 
 def _check_local_field(term: Term, graph: Graph, values: Values, phases: Array, force: Array) -> None:

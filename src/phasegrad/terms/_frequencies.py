@@ -15,7 +15,8 @@ import numpy as np
 
 from phasegrad._validation import Array
 from phasegrad.graphs import Graph
-from phasegrad.terms._term import Parameter, Term, Values
+from phasegrad.terms._parameter import Parameter, Values
+from phasegrad.terms._term import Term
 
 
 @dataclass(frozen=True)
