@@ -76,6 +76,7 @@ def check_term(term: Term, graph: Graph, values: Values) -> None:
                 f"{rise[0, 0]:.6g}, minus the force says {work[0, 0]:.6g}. Without an energy say symmetric = False."
             )
         _check_slopes(f"{name}.energy_slopes", term, term.energy_slopes(graph, values, phases), graph)
+        _check_semidefinite(f"{name}.stiffness", stiffness.outer)
     _check_slopes(f"{name}.force_slopes", term, term.force_slopes(graph, values, phases, along), graph)
 
 
@@ -150,6 +151,30 @@ def _check_outer(words: str, given: Any, size: int) -> None:
     shapes = [np.shape(part) for part in given] if isinstance(given, tuple) else [None]
     if given is not None and not (len(shapes) == 2 and all(s and len(s) == 3 and s[1] == size for s in shapes)):
         raise ValueError(f"{words}, as 'outer', must return two arrays (samples, {size}, rank). Got shapes {shapes}.")
+
+
+def _check_semidefinite(words: str, outer: tuple[Array, Array] | None) -> None:
+    """Refuse two factors A and B whose product A B^T is not symmetric, or has eigenvalues of both signs.
+
+    The product lives on the columns of A and B: with an orthonormal basis Q of them it is Q (Q^T A B^T Q) Q^T.
+    """
+    if outer is None or not all(np.all(np.isfinite(factor)) for factor in outer):
+        return
+    left, right = outer
+    basis = np.linalg.qr(np.concatenate(np.broadcast_arrays(left, right), axis=2))[0].swapaxes(1, 2)
+    product = (basis @ left) @ (basis @ right).swapaxes(1, 2)
+    slack = _SLACK * np.linalg.norm(product, axis=(1, 2))
+    if np.any(np.linalg.norm(product - product.swapaxes(1, 2), axis=(1, 2)) > slack):
+        raise ValueError(
+            f"{words}, as 'outer', must return factors A and B with a symmetric A B^T where the term has an energy. "
+            "Put what else it adds to the Laplacian elsewhere, or say symmetric = False."
+        )
+    values = np.linalg.eigvalsh((product + product.swapaxes(1, 2)) / 2)
+    if np.any((values[:, 0] < -slack) & (values[:, -1] > slack)):
+        raise ValueError(
+            f"{words}, as 'outer', must return factors A and B whose A B^T has eigenvalues of one sign. Got some from "
+            f"{values.min():.3g} to {values.max():.3g}. Make two terms of it, one that is added and one taken away."
+        )
 
 
 def _check_slopes(words: str, term: Term, given: Any, graph: Graph) -> None:

@@ -17,7 +17,9 @@ class Stiffness(NamedTuple):
     theta_j - theta_i; ``diagonal`` (b, N) is what a node feels on its own; ``sums`` (b, E) are weights of the edges, on
     both ends, of what depends on theta_i + theta_j; ``outer`` are two factors A and B (b, N, k) of a matrix of low
     rank, A B^T, that is taken away: what many oscillators feel of each other through few numbers. None where the term
-    has none. Where both ends of an edge feel the same
+    has none. Of a term with an energy A B^T must be symmetric and semidefinite, positive where the oscillators attract
+    each other and negative where they repel: proofs of stability rest on that, and `Network` checks it. Where both ends
+    of an edge feel the same
 
         x.L x = sum over edges [forward (x_i - x_j)^2 + sums (x_i + x_j)^2] + sum over nodes diagonal x_i^2 - x.A B^T x
 
