@@ -300,6 +300,18 @@ class TestRandomVectors:
         assert not proved.any()
         assert not refuted.any()
 
+    def test_directions_are_those_of_the_network_in_every_run(self):
+        """Two equal runs must count alike, and no two networks need share a direction."""
+        network, x = _case("convolutions")
+        other = network.replace(coupling=network.coupling * 1.001)
+        draws = []
+        for each in (network, network, other):
+            batch = _batch(each, x)
+            draws.append(certificates._drawn(batch, [batch.held[0], *(part[0] for part in batch.base[1:])]))
+        for first, second, third in list(zip(*draws, strict=True))[1:]:
+            assert torch.equal(first, second)
+            assert not torch.isclose(first, third).any()
+
     def test_the_callers_random_numbers_stay(self):
         torch.manual_seed(5)
         before = torch.random.get_rng_state()
@@ -334,6 +346,55 @@ def test_an_eigenvalue_of_exactly_zero_is_neither_proved_nor_refuted(dtype):
         settled = settled or settle(batch, torch.full((1,), 1e-6, dtype=dtype))
         found.append(Verdict(int(verdicts(batch, settled._replace(states=states, fields=fields))[0])))
     assert found == [Verdict.STABLE, Verdict.UNPROVED, Verdict.UNSTABLE]
+
+
+CERTIFICATES = {"eliminated": (6,), "factored": (6, 5), "by a random vector": (6, 5)}
+
+
+def _smallest(network, batch, states):
+    """Return the smallest eigenvalue of every sample's Laplacian at the phases of its state, by NumPy."""
+    phases = _phases(batch, [each.double() for each in states])
+    return np.linalg.eigvalsh(pg.laplacian(network, phases, phases[:, list(network.inputs)]))[:, 0]
+
+
+class TestSinglePrecision:
+    """Proofs about states in single precision, judged by double precision."""
+
+    def _case(self, kind, monkeypatch, first=1.0, rest=1.0):
+        if kind == "by a random vector":
+            monkeypatch.setattr(certificates, "_DENSE", 0)
+        network = pg.layers(40, *(pg.Dense(size) for size in CERTIFICATES[kind]), pg.Dense(2), gain=0.5, seed=3)
+        scale = np.full(network.n_edges, rest)
+        scale[:240] = first
+        rounded = {name: np.float64(np.float32(each)) for name, each in network.parameters.items()}
+        network = network.replace(**rounded, input_phase=0.0, input_scale=1.0)
+        network = network.replace(coupling=np.float64(np.float32(scale * network.coupling)))
+        x = np.random.default_rng(4).uniform(-2, 2, (200, 40))
+        return network, _batch(network, x, torch.float32)
+
+    @pytest.mark.parametrize("kind", CERTIFICATES)
+    def test_nothing_is_proved_of_a_stiffness_that_rounding_hides(self, kind, monkeypatch):
+        """An oscillator nearly across a strong field has a stiffness of the size of that field's rounding error."""
+        network, batch = self._case(kind, monkeypatch, first=1000.0, rest=1e-3)
+        settled = settle(batch, torch.full((200,), 1e9))
+        phase = torch.atan2(settled.fields[1][1], settled.fields[1][0]).double()
+        turn = np.pi / 2 - 1e-7 * np.random.default_rng(5).uniform(-1, 3, 200)
+        phase[:, 0] += torch.tensor(turn)
+        states = list(settled.states)
+        states[1] = torch.stack((torch.cos(phase), torch.sin(phase))).float()
+        smallest = _smallest(network, batch, states)
+        found = verdicts(batch, settled._replace(states=states, fields=batch.fields(states))).numpy()
+        assert (smallest < 0).sum() > 30
+        assert not (found == int(Verdict.STABLE))[smallest <= 0].any()
+        assert not (found == int(Verdict.UNSTABLE))[smallest >= 0].any()
+
+    @pytest.mark.parametrize("kind", CERTIFICATES)
+    def test_ordinary_states_are_proved(self, kind, monkeypatch):
+        network, batch = self._case(kind, monkeypatch)
+        settled = settle(batch, torch.full((200,), 1e-5))
+        smallest = _smallest(network, batch, settled.states)
+        assert (smallest > 1e-3).sum() > 150
+        assert (verdicts(batch, settled).numpy() == int(Verdict.STABLE))[smallest > 1e-3].all()
 
 
 def test_an_index_takes_and_puts_runs_and_any_places():
