@@ -274,7 +274,7 @@ def _cosines(chips: Ensemble, networks: Sequence[Network], data: Any, plan: Plan
     The latter is what a perfect meter would find by a very weak nudge after a very long time.
     """
     perfect = chips.hardware.replace(readout=Readout(), settling_time=None, jitter=0.0, drift=0.0)
-    exact = _gradients(perfect.ensemble(networks[0], chips.seeds), networks, data, plan, _WEAK)
+    exact = _gradients(Ensemble(perfect, networks[0], chips.seeds), networks, data, plan, _WEAK)
     measured = _gradients(chips, networks, data, plan, plan.beta)
     return np.array(
         [cosine(*both) if np.isfinite(both).all() else math.nan for both in zip(measured, exact, strict=True)]

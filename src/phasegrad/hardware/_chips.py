@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from phasegrad._validation import Array, FloatArray, IntArray, finite_array, whole_number
 from phasegrad.dynamics import System, assemble
 from phasegrad.equilibria import tolerance_of
-from phasegrad.hardware._hardware import Hardware, Range
+from phasegrad.hardware._specification import Range, Specification
 from phasegrad.networks import Network
 from phasegrad.solvers import (
     STOPPING,
@@ -62,7 +62,7 @@ class Ensemble:
     (3, 1, 9)
     """
 
-    def __init__(self, hardware: Hardware, network: Network, seeds: Sequence[int]) -> None:
+    def __init__(self, hardware: Specification, network: Network, seeds: Sequence[int]) -> None:
         if not isinstance(network, Network):
             raise TypeError(f"A chip is made for a Network. Got {type(network).__name__}.")
         self.hardware, self.network = hardware.fitted(network), network
@@ -219,11 +219,11 @@ class Chip:
     (2, 9)
     """
 
-    def __init__(self, hardware: Hardware, network: Network, seed: int) -> None:
+    def __init__(self, hardware: Specification, network: Network, seed: int) -> None:
         self._alone = Ensemble(hardware, network, [seed])
 
     @property
-    def hardware(self) -> Hardware:
+    def hardware(self) -> Specification:
         """What kind it is."""
         return self._alone.hardware
 

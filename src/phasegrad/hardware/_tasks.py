@@ -12,7 +12,8 @@ import numpy as np
 from phasegrad import datasets
 from phasegrad._validation import choice, whole_number
 from phasegrad.datasets import Dataset
-from phasegrad.hardware._hardware import Hardware, Range
+from phasegrad.hardware._hardware import Hardware
+from phasegrad.hardware._specification import Range
 from phasegrad.networks import Network, layered, signed_layers
 from phasegrad.objectives import CosineCrossEntropy, OutputDifferences
 from phasegrad.training import Plan

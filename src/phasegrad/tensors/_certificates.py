@@ -108,9 +108,9 @@ def _eliminated(batch: Batch, states: Sequence[Tensor], stiffness: Sequence[Tens
 
     Rounding takes D - B down or up by at most 2 delta: delta of D, and delta of B, whose change has no eigenvalue
     beyond its largest sum of a row. So the Schur complement lies between those of D - 2 delta and D + 2 delta. With the
-    couplings W, every sum in B^T D^-1 B is at most P_jk = sum_i |W_ij W_ik| / D_i, and P_jk^2 <= P_jj P_kk, so that n roundings
-    in each of m x m entries change the form x . S x by at most n eps m sum_j P_jj x_j^2. Cholesky's factor of a matrix
-    with the diagonal s adds at most m^2 eps sum_j s_j x_j^2 to that (Higham, theorem 10.3).
+    couplings W, every sum in B^T D^-1 B is at most P_jk = sum_i |W_ij W_ik| / D_i, and P_jk^2 <= P_jj P_kk, so that n
+    roundings in each of m x m entries change the form x . S x by at most n eps m sum_j P_jj x_j^2. Cholesky's factor of
+    a matrix with the diagonal s adds at most m^2 eps sum_j s_j x_j^2 to that (Higham, theorem 10.3).
     """
     assert batch.structure.hidden is not None
     large, few = batch.structure.hidden
