@@ -9,6 +9,7 @@ import numpy as np
 
 from phasegrad._validation import SMALLEST, Array
 from phasegrad.graphs import Graph
+from phasegrad.terms._engine import EngineInterface, States
 from phasegrad.terms._parameter import Values
 from phasegrad.terms._stiffness import Stiffness
 from phasegrad.terms._term import Term
@@ -23,7 +24,7 @@ def check_term(term: Term, graph: Graph, values: Values) -> None:
     Slopes are compared with central differences along a random direction; what is not finite there is left alone.
     """
     phases, along = np.random.default_rng(0).uniform(-1, 1, (2, 2, graph.size))
-    name, widths = type(term).__name__, (graph.n_edges, graph.n_edges, graph.size, graph.n_edges)
+    name = type(term).__name__
 
     def slope(formula: Any) -> Array:
         ahead, behind = (formula(graph, values, phases + sign * _STEP * along) for sign in (1, -1))
@@ -38,26 +39,8 @@ def check_term(term: Term, graph: Graph, values: Values) -> None:
             f"{name}.capacity must be the most that the force can pull each oscillator, what {name}.drive returns left "
             f"aside. It is exceeded at random phases, by {np.max(np.abs(force - drive) - most):.3g}."
         )
-    stiffness, stiffest = term.stiffness(graph, values, phases), term.stiffest(graph, values)
-    for word, each in (("stiffness", stiffness), ("stiffest", stiffest)):
-        if not isinstance(each, Stiffness):
-            raise ValueError(
-                f"{name}.{word} must return a Stiffness(forward, backward, diagonal, sums, outer). Got {each!r:.80}."
-            )
-        for part, width in zip(each[:4], widths, strict=True):
-            if part is not None:
-                _check_shape(f"{name}.{word}, in each of its parts,", part, (len(part) if np.ndim(part) else 1, width))
-        _check_outer(f"{name}.{word}", each.outer, graph.size)
-    if any(part is not None and bound is None for part, bound in zip(stiffness, stiffest, strict=True)):
-        raise ValueError(f"{name}.stiffest must bound every part that {name}.stiffness has. Got {stiffest}.")
-    zero = [np.zeros((1, width)) if part is None else part for part, width in zip(stiffness[:4], widths, strict=True)]
-    turned = graph.angles(along) + np.zeros((2, 1))
-    moved = zero[3] * (np.take(along, graph.first, axis=1) + np.take(along, graph.second, axis=1))
-    stiff = graph.at_ends(moved - zero[0] * turned, moved + zero[1] * turned) + zero[2] * along
-    if stiffness.outer is not None:
-        left, right = stiffness.outer
-        stiff = stiff - (left @ (right.swapaxes(1, 2) @ along[:, :, None]))[:, :, 0]
-    if _differ(stiff, -slope(term.force), force):
+    stiffness = _checked_stiffness(term, graph, values, phases)
+    if _differ(_applied(stiffness, graph, along), -slope(term.force), force):
         raise ValueError(
             f"{name}.stiffness is not minus the slope of {name}.force: by phases of the two ends of edges, forward and "
             "backward, of the oscillator itself, diagonal, of the sum of two ends, sums, and of all together, outer."
@@ -66,6 +49,7 @@ def check_term(term: Term, graph: Graph, values: Values) -> None:
         _check_local_field(term, graph, values, phases, force)
     if term.local:
         _check_local(term, graph, values, force, stiffness)
+    _check_harmonics(term, values, phases, force)
     if term.symmetric:
         energy = term.energy(graph, values, phases)
         _check_shape(f"{name}.energy", energy, (2,))
@@ -78,6 +62,7 @@ def check_term(term: Term, graph: Graph, values: Values) -> None:
         _check_slopes(f"{name}.energy_slopes", term, term.energy_slopes(graph, values, phases), graph)
         _check_semidefinite(f"{name}.stiffness", stiffness.outer)
     _check_slopes(f"{name}.force_slopes", term, term.force_slopes(graph, values, phases, along), graph)
+    _check_sums(term, graph, values, phases, along)
 
 
 def check_strongest(name: str, values: Array) -> None:
@@ -88,6 +73,44 @@ def check_strongest(name: str, values: Array) -> None:
             f"The '{name}' parameter of Network must be 0, or {SMALLEST:g} or more at its largest. Got at most "
             f"{strongest:g}. Choose another unit of time."
         )
+
+
+def _checked_stiffness(term: Term, graph: Graph, values: Values, phases: Array) -> Stiffness:
+    """Return the stiffness of a term; refuse parts of the wrong shape, and parts without a bound."""
+    name, widths = type(term).__name__, _widths(graph)
+    stiffness, stiffest = term.stiffness(graph, values, phases), term.stiffest(graph, values)
+    for word, each in (("stiffness", stiffness), ("stiffest", stiffest)):
+        if not isinstance(each, Stiffness):
+            raise ValueError(
+                f"{name}.{word} must return a Stiffness(forward, backward, diagonal, sums, outer). Got {each!r:.80}."
+            )
+        for part, width in zip(each[:4], widths, strict=True):
+            if part is not None:
+                _check_shape(f"{name}.{word}, in each of its parts,", part, (len(part) if np.ndim(part) else 1, width))
+        _check_outer(f"{name}.{word}", each.outer, graph.size)
+    if any(part is not None and bound is None for part, bound in zip(stiffness, stiffest, strict=True)):
+        raise ValueError(f"{name}.stiffest must bound every part that {name}.stiffness has. Got {stiffest}.")
+    return stiffness
+
+
+def _applied(stiffness: Stiffness, graph: Graph, along: Array) -> Array:
+    """Return what a stiffness adds to the product of the Laplacian with a direction (2, N)."""
+    zero = [
+        np.zeros((1, width)) if part is None else part
+        for part, width in zip(stiffness[:4], _widths(graph), strict=True)
+    ]
+    turned = graph.angles(along) + np.zeros((2, 1))
+    moved = zero[3] * (np.take(along, graph.first, axis=1) + np.take(along, graph.second, axis=1))
+    stiff = graph.at_ends(moved - zero[0] * turned, moved + zero[1] * turned) + zero[2] * along
+    if stiffness.outer is not None:
+        left, right = stiffness.outer
+        stiff = stiff - (left @ (right.swapaxes(1, 2) @ along[:, :, None]))[:, :, 0]
+    return stiff
+
+
+def _widths(graph: Graph) -> tuple[int, ...]:
+    """Return how many numbers the parts of a stiffness have, but for that of low rank."""
+    return graph.n_edges, graph.n_edges, graph.size, graph.n_edges
 
 
 def _check_local_field(term: Term, graph: Graph, values: Values, phases: Array, force: Array) -> None:
@@ -132,6 +155,42 @@ def _check_local(term: Term, graph: Graph, values: Values, force: Array, stiffne
             f"{name}.local is True, but {name}.force of some of the oscillators is not what it is among all. Say "
             "local = False where an oscillator feels more than its own phase."
         )
+
+
+def _check_harmonics(term: Term, values: Values, phases: Array, force: Array) -> None:
+    """Refuse harmonics that are not the force: those of a class whose formulas a subclass replaces, for example."""
+    waves, name = term.harmonics(values), type(term).__name__
+    if waves is None:
+        return
+    pull = np.zeros(phases.shape)
+    for k, (x, y) in enumerate(zip(*waves, strict=True), 1):
+        pull = pull + y * np.cos(k * phases) - x * np.sin(k * phases)
+    if _differ(pull, force, force):
+        raise ValueError(
+            f"{name}.harmonics are not those of {name}.force. Let {name}.harmonics return None where the force is no "
+            "finite series."
+        )
+
+
+def _check_sums(term: Term, graph: Graph, values: Values, phases: Array, along: Array) -> None:
+    """Refuse overridden sums over samples that are not the sums of the slopes."""
+    share, turn = np.array([[0.4, 0.7]]), along.copy()
+    turn[:, graph.held] = 0.0
+    states = [States(graph, phases + sign * turn) for sign in (1, -1)]
+    sums: dict[str, tuple[Any, ...]] = {"summed_products": (phases, turn, share)}
+    if term.symmetric:
+        sums["summed_contrast"] = (*states, share)
+    for word, given in sums.items():
+        if getattr(type(term), word) is getattr(EngineInterface, word):
+            continue
+        mine = getattr(term, word)(graph, values, *given)
+        expected = getattr(EngineInterface, word)(term, graph, values, *given)
+        for parameter, slope in expected.items():
+            if parameter not in mine or _differ(mine[parameter], slope, slope):
+                raise ValueError(
+                    f"{type(term).__name__}.{word} of {parameter!r} is not the sum of its slopes over samples. Leave "
+                    f"'{word}' out, or take that of Term."
+                )
 
 
 def _differ(mine: Array, measured: Array, scale: Array) -> bool:
