@@ -13,12 +13,12 @@ import numpy as np
 
 from phasegrad._validation import FloatArray, whole_number
 from phasegrad.equilibria import find_equilibrium
-from phasegrad.gradients import Measurement, cosine, gradient_from_phases, plan_measurement
+from phasegrad.gradients import cosine, gradient_from_phases
 from phasegrad.hardware._chips import Ensemble
 from phasegrad.hardware._hardware import TOGETHER, Hardware
 from phasegrad.hardware._learning import OnDevice
+from phasegrad.measurement import Measurement, Readout, plan_measurement
 from phasegrad.networks import Network
-from phasegrad.readouts import Readout
 from phasegrad.training import History, Plan, Training, train_whole
 
 # Training samples whose mean gradient is compared with the exact one.
@@ -264,7 +264,7 @@ def _deployed(ideal: Training, data: Any, plan: Plan, chips: Ensemble) -> FloatA
 def _runs(plan: Plan, data: Any) -> int:
     """Return how often one chip settles for one sample while it learns, scores left aside."""
     first = data[0] if isinstance(data, list) else data
-    per_sample = (3 if plan.gradient == "centred" else 2) + (plan.lock_floor is not None)
+    per_sample = 1 + len(plan.propagation.record.signs or ()) + (plan.lock_floor is not None)
     return per_sample * plan.epochs * len(first.y_train)
 
 

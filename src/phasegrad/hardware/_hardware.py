@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from phasegrad._validation import FloatArray, float_between, positive_float, whole_number
+from phasegrad.measurement import Readout
 from phasegrad.networks import Network
-from phasegrad.readouts import Readout
 from phasegrad.terms import Coupling, Frequencies, NodeField
 
 if TYPE_CHECKING:

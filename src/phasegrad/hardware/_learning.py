@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from phasegrad._validation import BoolArray, FloatArray, IntArray, choice, counted
-from phasegrad.gradients import gradient_from_phases
+from phasegrad.gradients import METHODS, gradient_from_phases
 from phasegrad.hardware._chips import Ensemble
 from phasegrad.hardware._device import Device
 from phasegrad.networks import Network
@@ -193,10 +193,11 @@ class OnDevice:
         if len(networks) != len(self.devices):
             have = f"{counted(len(self.devices), 'device')} and {counted(len(networks), 'network')}"
             return f"Training on devices needs one device per network. There are {have}."
-        if plan.gradient not in ("centred", "two_phase"):
+        readable = [name for name, method in METHODS.items() if method.readable]
+        if plan.gradient not in readable:
             return (
-                f"A device shows no gradient={plan.gradient!r}: it can only be nudged. Use gradient='centred' or "
-                "'two_phase'."
+                f"A device shows no gradient={plan.gradient!r}: it can only be nudged and read. Use gradient="
+                f"{' or '.join(map(repr, readable))}."
             )
         if plan.gradient_options:
             return "A device is nudged by +beta and -beta, or by +beta. Train without 'gradient_options'."
@@ -325,7 +326,7 @@ class _Trainer(Learner):
         flat = outputs.reshape(-1, self.nodes.size), some.targets.reshape(settled.size, -1)
         error = self.cost.force(*flat).reshape(outputs.shape) * settled[..., None]
         beta = np.where(settled, self.plan.beta, 0.0)
-        both = self.plan.gradient == "centred"
+        both = len(self.plan.propagation.record.signs or ()) > 1
         ahead, behind = np.full(free.shape, np.nan), np.full(free.shape, np.nan) if both else None
         waiting = settled.copy()
         for _ in range(1 + _HALVINGS):

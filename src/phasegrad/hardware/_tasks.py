@@ -74,7 +74,7 @@ class Task:
         sets = self.data if isinstance(self.data, list) else [self.data] * len(self.networks)
         inputs = np.stack([each.x_train[: plan.batch_size] for each in sets])
         batches = math.ceil(len(sets[0].y_train) / plan.batch_size)
-        runs = batches * (1 + plan.epochs * (3 if plan.gradient == "centred" else 2))
+        runs = batches * (1 + plan.epochs * (1 + len(plan.propagation.record.signs or ())))
         found = {}
         for name, kind in hardware.kinds().items():
             chips = kind.ensemble(self.networks[0], len(self.networks))

@@ -92,7 +92,7 @@ class Step:
     def _capturable(self) -> bool:
         """Whether an update asks the device for nothing: no guard, no solve by steps, no cost by way of NumPy."""
         plan, kind = self.trainer.plan, type(self.trainer.cost)
-        direct = plan.gradient != "adjoint" or self.trainer.structure.hidden is not None
+        direct = not plan.propagation.exact or self.trainer.structure.hidden is not None
         on_tensors = kind.torch_force is not Cost.torch_force or kind.torch_cost is not Cost.torch_cost
         return plan.lock_floor is None and direct and on_tensors
 
@@ -179,10 +179,10 @@ class Step:
     ) -> tuple[Contrast, Tensor]:
         """Return what the gradient is read off, and where it was found."""
         trainer, plan = self.trainer, self.trainer.plan
-        if plan.gradient == "adjoint":
+        signs = plan.propagation.record.signs
+        if not signs:
             slope = -_Pull(trainer.cost, goals, 1.0)(gathered(trainer.structure.outputs, free.states))
             return Contrast.exact(batch, free, slope)
-        signs = (1.0, -1.0) if plan.gradient == "centred" else (1.0,)
         times, betas = len(signs), torch.cat([torch.full_like(goals[:, :1], sign * plan.beta) for sign in signs])
         pull = _Pull(trainer.cost, torch.cat([goals] * times), betas)
         if schur is not None:

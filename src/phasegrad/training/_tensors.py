@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from phasegrad._validation import Array, BoolArray, FloatArray, how_to_install
+from phasegrad.gradients import METHODS
 from phasegrad.training._engine import Problem, Progress, Tallies
 from phasegrad.training._optimizers import Adam, Momentum
 
 #: "tf32" are single-precision numbers whose products are rounded to ten bits on the way in, on devices that have them.
 DTYPES = ("float32", "float64", "tf32")
-_GRADIENTS = ("centred", "two_phase", "adjoint")
 
 
 class TorchEngine:
@@ -39,9 +39,10 @@ class TorchEngine:
             return "The torch engine settles every sample from phase zero and takes stable states alone."
         if plan.frequencies == "relative" and "omega" in plan.rates and problem.networks[0].pinned:
             return "The torch engine descends along frequencies as they are, not relative to their mean."
-        if plan.gradient not in _GRADIENTS or plan.gradient_options:
+        known = [name for name, method in METHODS.items() if method.signs is not None]
+        if plan.gradient not in known or plan.gradient_options:
             return (
-                f"The torch engine has the gradients {', '.join(_GRADIENTS)}, without options, and none by finite "
+                f"The torch engine has the gradients {', '.join(known)}, without options, and none by finite "
                 "differences or of another kind."
             )
         if tuple(plan.objective.nodes(problem.networks[0])) != problem.networks[0].outputs:
