@@ -92,7 +92,7 @@ class Method:
 
     @property
     def signs(self) -> tuple[float, ...] | None:
-        """Signs of the nudges that engines settle a batch under: none for the exact gradient, one, or both.
+        """Signs of the nudges that engines settle a batch under: none for the exact gradient, +, or + and -.
 
         None where the gradient is not made like that, or where the sign is drawn.
         """
@@ -101,7 +101,8 @@ class Method:
         scheme = self.usual
         if scheme is None or not scheme.contrasts or self.slopes is not None or self.draws:
             return None
-        return tuple(float(np.real(strength)) for strength in scheme.nudges)
+        signs = tuple(float(np.real(strength)) for strength in scheme.nudges)
+        return signs if signs in ((1.0,), (1.0, -1.0)) else None
 
     def takes(self, parameter: str) -> bool:
         """Return whether the public function has a parameter of this name."""
