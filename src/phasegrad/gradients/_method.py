@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -79,18 +80,18 @@ class Method:
         """The name, that of the public function."""
         return self.function.__name__
 
-    @property
+    @cached_property
     def options(self) -> dict[str, bool]:
         """Names of the options beyond the nudge, and whether each must be given."""
         parameters = {} if self.scheme is None else inspect.signature(self.scheme).parameters
         return {name: each.default is inspect.Parameter.empty for name, each in parameters.items()}
 
-    @property
+    @cached_property
     def usual(self) -> Scheme | None:
         """The scheme with no option given, None where there is no such scheme."""
         return None if self.scheme is None or any(self.options.values()) else self.scheme()
 
-    @property
+    @cached_property
     def signs(self) -> tuple[float, ...] | None:
         """Signs of the nudges that engines settle a batch under: none for the exact gradient, +, or + and -.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,7 @@ class Propagation:
         """What is known about the method."""
         return METHODS[self.method]
 
-    @property
+    @cached_property
     def scheme(self) -> Scheme | None:
         """Its nudges, None where it has none."""
         return None if self.record.scheme is None else self.record.scheme(**dict(self.options))

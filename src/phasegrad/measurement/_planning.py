@@ -18,6 +18,8 @@ from phasegrad.objectives import Cost
 
 # Radians of error from where on readings reach around the circle.
 _LARGE = 0.4
+# Prefixes of units, by powers of ten.
+_PREFIXES = {9: "G", 6: "M", 3: "k", 0: "", -3: "m", -6: "u", -9: "n", -12: "p", -15: "f"}
 # Noise, as a share of a level, that leaves of rounding a four-hundredth of a level.
 _HALF_LEVEL = 0.5
 
@@ -198,17 +200,7 @@ def _remarks(readout: Readout, readings: int | None) -> tuple[str, ...]:
 
 def _with_unit(value: float, unit: str) -> str:
     """Return a quantity with the prefix that leaves one to three digits before the point."""
-    for power, prefix in (
-        (9, "G"),
-        (6, "M"),
-        (3, "k"),
-        (0, ""),
-        (-3, "m"),
-        (-6, "u"),
-        (-9, "n"),
-        (-12, "p"),
-        (-15, "f"),
-    ):
+    for power, prefix in _PREFIXES.items():
         if abs(value) >= 10.0**power:
             return f"{value / 10.0**power:.3g} {prefix}{unit}"
     return f"{value:.3g} {unit}"
