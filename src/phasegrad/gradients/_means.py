@@ -82,11 +82,11 @@ class MeanGradient:
         if by.exact:
             response, found = self._response(rows)
             return self._by_terms(self._products(response), rows, found, share, names, frequencies)
-        scheme = by.scheme
-        if scheme is None or not scheme.contrasts or by.record.slopes is not None:
+        scheme = by.contrast
+        if scheme is None:
             return self._one_by_one(rows, share, names, by, frequencies, streams)
         signs = np.ones(share.size)
-        if by.record.draws:
+        if by.draws:
             signs = np.concatenate([np.ravel(by.signs(share.shape[1], stream)) for stream in streams])
         plus, minus, found = self._nudged(rows, by, scheme, signs)
         span = by.beta / float(np.real(scheme.weights[0])) * signs

@@ -25,9 +25,17 @@ FREQUENCIES = ("relative", "raw")
 CORRECTIONS = ("none", "asymmetric")
 #: What the gradient by the data is asked for as, beside the names of parameters; no parameter may be called so.
 INPUTS = "inputs"
-# From good to bad; from here on there is no equilibrium.
-_STATUSES = list(Status)
-_LOST = _STATUSES.index(Status.UNCONVERGED)
+# What became of a sample, from good to bad; from `_LOST` on there is no equilibrium.
+_SEVERITIES = {
+    Status.STABLE: 0,
+    Status.MARGINAL: 1,
+    Status.UNPROVED: 2,
+    Status.UNSTABLE: 3,
+    Status.UNCONVERGED: 4,
+    Status.CANNOT_LOCK: 5,
+}
+_LOST = _SEVERITIES[Status.UNCONVERGED]
+_BY_SEVERITY = {severity: status for status, severity in _SEVERITIES.items()}
 
 
 @dataclass(frozen=True)
@@ -148,7 +156,7 @@ class Problem:
         parts = MappingProxyType({name: shaped(self.in_units(name, values[name])) for name in self.wrt})
         stated = MappingProxyType({name: shaped(each) for name, each in errors.items()})
         cost = np.where(missing, np.nan, self.objective.cost(self.outputs, self.target))
-        status = np.array([_STATUSES[rank] for rank in severity], dtype=object)
+        status = np.array([_BY_SEVERITY[rank] for rank in severity], dtype=object)
         cost, status = (frozen_array(each.reshape(self.shape)) for each in (cost, status))
         return Gradient(self.owner, self.frequencies, parts, stated, cost, status, beta)
 
@@ -268,7 +276,7 @@ def _refuse_stale(owner: str, system: System, phases: Array, equilibrium: Equili
 
 
 def _severity(status: NDArray[np.object_]) -> IntArray:
-    return np.array([_STATUSES.index(each) for each in status.ravel()], dtype=np.int64)
+    return np.array([_SEVERITIES[each] for each in status.ravel()], dtype=np.int64)
 
 
 def _flat(values: Array, shape: Shape) -> Array:

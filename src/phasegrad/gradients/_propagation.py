@@ -69,6 +69,17 @@ class Propagation:
         return None if self.record.scheme is None else self.record.scheme(**dict(self.options))
 
     @property
+    def contrast(self) -> Scheme | None:
+        """The scheme, where the gradient is the difference of two states of one network; None elsewhere."""
+        scheme = self.scheme
+        return scheme if scheme is not None and scheme.contrasts and self.record.slopes is None else None
+
+    @property
+    def draws(self) -> bool:
+        """Whether it draws random numbers."""
+        return self.record.draws
+
+    @property
     def biased(self) -> bool:
         """Whether it is off where coupling is not reciprocal, however weak the nudge."""
         return self.record.correctable and self.correction == "none"
@@ -90,7 +101,7 @@ class Propagation:
 
     def signs(self, count: int, stream: np.random.Generator | None) -> Array | float:
         """Return the signs of the nudges of so many samples: 1, or (count, 1) where the method draws them."""
-        return drawn_signs(count, stream) if self.record.draws else 1.0
+        return drawn_signs(count, stream) if self.draws else 1.0
 
     def slopes(self, problem: Problem, stream: np.random.Generator | None) -> tuple[Mapping[str, Array], BoolArray]:
         """Return the slopes (B, width) of a flat batch, and where they were found, (B,), without their errors."""
