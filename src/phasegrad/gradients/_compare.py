@@ -103,7 +103,7 @@ def check_gradients(
     network, equilibrium, objective, target, frequencies
         As for `adjoint`.
     wrt : str or sequence of str, optional
-        Parameters to derive by, or "inputs"; all parameters that the network has if left out.
+        Parameters to differentiate with respect to, or "inputs"; all parameters that the network has if left out.
     methods : sequence of str, optional
         Adjoint, two_phase, centred, holomorphic, finite_difference and autograd if left out; by name also dyadic,
         random_sign, continuous and stochastic. Autograd is left out, and named so, where PyTorch is not installed.

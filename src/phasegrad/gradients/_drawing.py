@@ -20,7 +20,7 @@ _NONE = float(np.finfo(float).eps) / 2
 
 
 def plot_gradient(gradient: Gradient, ax: Axes | None, parameter: str | None, against: Any) -> Axes:
-    """Draw the mean gradient by one parameter; `Gradient.plot` says how."""
+    """Draw the mean gradient with respect to one parameter; `Gradient.plot` says how."""
     owner = "Gradient.plot"
     name = choice("parameter", parameter or next(iter(gradient.values)), gradient.values, owner)
     if against is not None and not hasattr(against, "values"):

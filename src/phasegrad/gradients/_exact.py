@@ -61,7 +61,7 @@ def exact_slopes(problem: Problem) -> Exact:
 
 
 def distances(problem: Problem, values: Mapping[str, Array], exact: Exact) -> dict[str, FloatArray]:
-    """Return how far slopes by another method are from the exact ones, plus what those may be off, (B, width).
+    """Return how far the slopes of another method are from the exact ones, plus what those may be off, (B, width).
 
     Where there are no exact ones, nothing is known.
     """
@@ -166,7 +166,7 @@ def _signs(size: int) -> tuple[FloatArray, FloatArray]:
 
 
 def natural_size(problem: Problem) -> dict[str, FloatArray]:
-    """Return how large the gradient by every parameter is nearby, (B,): a zero is told from what is merely small.
+    """Return how large the gradient of every name is nearby, (B,), which tells a zero from what is merely small.
 
     That is with all phases turned by up to a radian, the cost a thousandth of a radian away from its minimum, and a
     hundred thousandth of the largest response everywhere.

@@ -56,11 +56,11 @@ class Gradient:
     ----------
     method : str
     frequencies : {"relative", "raw"}
-        What ``omega`` is the derivative by: frequencies relative to their mean, each taken as independent (the paper's
+        What ``omega`` is taken with respect to: frequencies relative to their mean, each independent (the paper's
         identity), or the raw ones. Where a field or clamped phases fix the frame the two agree. ``inputs`` is always
-        the derivative by the data itself, which is what one turns.
+        the derivative with respect to the data itself.
     values : mapping of str to ndarray, shape (..., width)
-        The gradient by every parameter that was asked for; each is an attribute too: ``gradient.omega``. By the data
+        The gradient of every parameter that was asked for; each is an attribute too: ``gradient.omega``. Of the data
         it is ``gradient.inputs``, shape (..., n_in).
     error : mapping of str to ndarray, shape (..., width)
         How far each entry may be off, in the entry's own units. Of `adjoint` it is what rounding can do to the state
@@ -143,7 +143,7 @@ class Gradient:
         return settled(self.status)
 
     def __getitem__(self, parameter: str) -> FloatArray:
-        """Return the gradient by one parameter."""
+        """Return the gradient with respect to one parameter."""
         if parameter not in self.values:
             raise KeyError(f"This gradient was not taken by {parameter!r}. Ask for it with wrt={parameter!r}.")
         return self.values[parameter]

@@ -23,7 +23,7 @@ from phasegrad.terms import Term
 FREQUENCIES = ("relative", "raw")
 #: What a nudged network may be given so that its shift is the adjoint response; see `System.corrected`.
 CORRECTIONS = ("none", "asymmetric")
-#: What the gradient by the data is asked for as, beside the names of parameters; no parameter may be called so.
+#: The name of the data in ``wrt``, beside the names of parameters; no parameter may be called so.
 INPUTS = "inputs"
 # What became of a sample, from good to bad; from `_LOST` on there is no equilibrium.
 _SEVERITIES = {
@@ -118,7 +118,7 @@ class Problem:
         return slope if self.turned else in_units(self.network, name, slope, self.frequencies)
 
     def collected(self, slopes: Mapping[str, Array]) -> dict[str, Array]:
-        """Return slopes by every node or edge as those by the parameters asked for; see `collected`."""
+        """Return slopes of every node or edge as those of the parameters asked for; see `collected`."""
         return collected(self.network, self.wrt, slopes)
 
     def answer(
@@ -161,7 +161,7 @@ class Problem:
         return Gradient(self.owner, self.frequencies, parts, stated, cost, status, beta)
 
     def width(self, name: str) -> int:
-        """Return how many entries a gradient by this name has."""
+        """Return how many entries the gradient of this name has."""
         return len(self.network.inputs) if name == INPUTS else int(self.network.parameters[name].size)
 
 
@@ -179,7 +179,7 @@ def asked_terms(network: Network, wrt: Sequence[str]) -> list[Term]:
 
 
 def collected(network: Network, wrt: Sequence[str], slopes: Mapping[str, Array]) -> dict[str, Array]:
-    """Return slopes by every node or edge as those by the parameters asked for, which some of them may share.
+    """Return slopes of every node or edge as those of the parameters asked for, which some of them may share.
 
     Those by the data, of which nothing is shared, stay as they are.
     """
@@ -237,7 +237,7 @@ def pose(
 def asked_names(
     owner: str, network: Network, wrt: str | Iterable[str], frequencies: str, *, data: bool
 ) -> tuple[str, ...]:
-    """Return the checked names to derive by; ``data`` says whether the phases were found for data."""
+    """Return the checked names of ``wrt``; ``data`` says whether the phases were found for data."""
     names = (wrt,) if isinstance(wrt, str) or not isinstance(wrt, Iterable) else tuple(wrt)
     for name in names:
         if isinstance(name, str) and name == INPUTS:
@@ -250,7 +250,7 @@ def asked_names(
 
 
 def _check_inputs(owner: str, network: Network, data: bool) -> None:
-    """Refuse a gradient by data that the network does not take, or that the equilibrium was not given."""
+    """Refuse a gradient with respect to data that the network does not take, or that the equilibrium was not given."""
     if not network.inputs:
         raise ValueError(
             f"{owner} was asked for the gradient by 'inputs', but this network has none. Name them in the Network: "

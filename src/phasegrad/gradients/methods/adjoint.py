@@ -35,8 +35,8 @@ def adjoint(
         Names of the network's parameters, such as "omega", "coupling", "field_phase"; or "inputs", the data that the
         equilibrium was found for.
     frequencies : {"relative", "raw"}
-        Whether the gradient by omega is by the frequencies relative to their mean, or by the raw ones. That by the
-        inputs is by the data as it was given, whichever is said here.
+        Whether the gradient of omega is with respect to frequencies relative to their mean, or to the raw ones. That
+        of the inputs is with respect to the data as it was given, in both cases.
 
     See Also
     --------

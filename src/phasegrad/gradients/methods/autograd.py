@@ -116,7 +116,7 @@ def _sample_gradient(problem: Problem, b: int, names: list[str]) -> tuple[dict[s
 def _leaves(problem: Problem, b: int, names: list[str]) -> tuple[dict[str, Any], Any]:
     """Return what one sample is made of as tensors, by name, and the phases of what is held, zero elsewhere, (N,).
 
-    Where the gradient by the data is asked for, frequencies or clamped phases are functions of the data.
+    Where the gradient with respect to the data is asked for, frequencies or clamped phases are functions of the data.
     """
     torch = _import_torch()
     network, system, graph = problem.network, problem.system, problem.network.graph

@@ -69,6 +69,12 @@ class Bath:
         whole_number("walkers", self.walkers, 2, "stochastic")
         whole_number("steps", self.steps, 10, "stochastic")
 
+    @property
+    def scheme(self) -> Scheme:
+        """The two nudges; means over paths are noisy, and aim at less."""
+        scheme = symmetric(2, "fit", "stochastic")
+        return replace(scheme, error=_NOISY_AIM) if self.averages == "langevin" else scheme
+
 
 def stochastic(
     network: Network, equilibrium: Equilibrium, objective: Cost, target: ArrayLike, *, temperature: float,
@@ -100,7 +106,7 @@ def stochastic(
     error : bool
         Whether to state the error, as for `two_phase`.
     wrt : str or sequence of str
-        The parameters to derive by.
+        The parameters to differentiate with respect to.
 
     See Also
     --------
@@ -126,8 +132,7 @@ def stochastic(
     METHOD.check_network(network, "stochastic")
     if INPUTS in problem.wrt:
         raise ValueError("stochastic has no gradient by 'inputs': name parameters, or use centred or adjoint.")
-    scheme, bath = _scheme(temperature, averages, walkers, steps), Bath(temperature, averages, walkers, steps)
-    stream = random_stream(seed, "stochastic")
+    bath, stream = Bath(temperature, averages, walkers, steps), random_stream(seed, "stochastic")
 
     def read(strength: float) -> Reading:
         return _read(problem, strength, bath, stream)
@@ -139,7 +144,7 @@ def stochastic(
         )
 
     return judged(
-        problem, scheme, beta, read, error=error, weakens=False, advice=advice,
+        problem, bath.scheme, beta, read, error=error, weakens=False, advice=advice,
         limit=LOUD if averages == "langevin" else GIVEN_NUDGE_LIMIT,
         reason=f"At temperature={temperature:g} a sample did not stay near a stable state: give a lower one.",
     )  # fmt: skip
@@ -147,9 +152,7 @@ def stochastic(
 
 def _scheme(temperature: float, averages: str = "expansion", walkers: int = 64, steps: int = 2000) -> Scheme:
     """Return the two nudges, with the options checked."""
-    Bath(temperature, averages, walkers, steps)
-    scheme = symmetric(2, "fit", "stochastic")
-    return replace(scheme, error=_NOISY_AIM) if averages == "langevin" else scheme
+    return Bath(temperature, averages, walkers, steps).scheme
 
 
 def _slopes(
@@ -164,9 +167,8 @@ def _slopes(
 def _read(problem: Problem, beta: float, bath: Bath, stream: np.random.Generator) -> Reading:
     """Return slopes (B, width) of a flat batch with their standard deviations, from means under both nudges."""
     refuse_dense_solve(problem.network.graph, problem.owner)
-    scheme = symmetric(2, "fit", problem.owner)
     nudging = Nudging.of(problem, "following", problem.phases)
-    states = settle_nudged(problem, scheme, beta, nudging)
+    states = settle_nudged(problem, bath.scheme, beta, nudging)
     means, found = [], np.ones(problem.system.batch, dtype=bool)
     for strength, state in zip(states.strengths, states.nudged, strict=True):
         nudged = nudging.on(problem.system, problem.nodes, np.real(strength))
