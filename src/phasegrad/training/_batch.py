@@ -41,6 +41,8 @@ _LARGE = 16
 # Multiplications in one product of matrices from which a second BLAS thread pays.
 _THREADED = 5e7
 _ALIGNED = AlignedNewton()
+# The stream of networks that have nothing to draw for: nothing of it is used.
+_NOBODY = np.random.default_rng(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,8 +145,11 @@ class _Group(Learner):
             self.network, settled.system, settled.phases, self.cost, self.nodes, some.targets.reshape(weights.size, -1),
             limits=settled.limits, strict=plan.accept is None, products=settled.products,
         )  # fmt: skip
+        # A network without a settled sample draws nothing, as it would alone.
+        settles: list[bool] = np.any(weights, axis=1).tolist()
+        streams = [own if any_settled else _NOBODY for own, any_settled in zip(self.streams, settles, strict=True)]
         gradient, used = mean.take(
-            share, self.learn, by=plan.propagation, frequencies=plan.frequencies, streams=self.streams
+            share, self.learn, by=plan.propagation, frequencies=plan.frequencies, streams=streams
         )
         moves = np.any(used.reshape(weights.shape), axis=1) & self.active
         steps, memory = self.steps_of(gradient, factor, moves)
