@@ -355,6 +355,7 @@ class TestGradients:
     @pytest.mark.parametrize("name", list(NETWORKS))
     @pytest.mark.parametrize("method", ["centred", "two_phase", "adjoint"])
     @pytest.mark.parametrize("objective", MATCHED, ids=repr)
+    @pytest.mark.filterwarnings("ignore:The outputs of this network start near phase")
     def test_it_is_the_weighted_mean_of_the_exact_gradients(self, name, method, objective):
         network = self.NETWORKS[name].replace(signed=True)
         x, y = three_blobs(12)
@@ -646,8 +647,8 @@ class TestHistory:
         with pytest.warns(pg.TrainingWarning, match="was interrupted; the result is that of epoch"):
             result = pg.train(network, data, plan, engine="batch")
         assert result.interrupted
-        assert 0 < result.state.epoch <= 3
-        assert result.history.epoch[-1] == result.state.epoch
+        assert result.state.epoch == 3
+        assert result.history.epoch[-1] == (2 if plan.evaluate_every == 2 else 3)
         going_on = pg.train(network, data, plan, state=result.state, engine="batch")
         assert going_on.network == whole.network
 

@@ -29,12 +29,11 @@ from phasegrad.solvers import (
     solver_of,
     stability,
 )
-from phasegrad.training._engine import Problem, Progress, Tallies
+from phasegrad.training._engine import Problem, Progress, Tallies, tally
 from phasegrad.training._learner import Learner, missing
-from phasegrad.training._optimizers import Arrays, Memory
+from phasegrad.training._optimizers import Arrays
 from phasegrad.training._samples import Samples
 
-_HALVINGS = 6
 _SCORED_AT_ONCE = 512
 #: Moving oscillators from which networks are settled one by one, by products of matrices.
 _LARGE = 16
@@ -79,16 +78,7 @@ class BatchEngine:
     @property
     def progress(self) -> Progress:
         """Where it stands."""
-        each = [group.progress for group in self.groups]
-        if len(each) == 1:
-            return each[0]
-        memories = [one.memory for one in each]
-        memory = Memory(
-            np.concatenate([memory.steps for memory in memories]),
-            _joined([memory.first for memory in memories]),
-            _joined([memory.second for memory in memories]),
-        )
-        return Progress(_joined([one.parameters for one in each]), memory, np.concatenate([one.phases for one in each]))
+        return Progress.joined([group.progress for group in self.groups])
 
     def train(self, orders: Array, factors: FloatArray, streams: Sequence[np.random.Generator]) -> Tallies:
         """Train for one epoch per column of ``orders`` (R, epochs, n)."""
@@ -125,15 +115,15 @@ class _Group(Learner):
             settled = self._settle(some.inputs, phases if chained else None, training=False)
             if chained:
                 phases = np.where(settled.settled[:, None], settled.phases, 0.0)
-            total += self.tally(settled.phases, settled.settled, settled.unstable, some)
-        return Tallies(*(each[:, None] for each in total))
+            total += self._tally(settled, some)
+        return Tallies.epochs([total])
 
     def update(self, some: Samples, inputs: FloatArray, factor: float) -> Tallies:
         """Settle, nudge, step and guard one batch of every network; return its sums."""
         plan, progress = self.plan, self.progress
         start = progress.phases if plan.warm_start != "none" else None
         settled = self._settle(inputs, start)
-        tallies = self.tally(settled.phases, settled.settled, settled.unstable, some)
+        tallies = self._tally(settled, some)
         if start is not None:
             kept = settled.settled[:, None]
             progress = self.progress = progress._replace(phases=np.where(kept, settled.phases, 0.0))
@@ -152,36 +142,30 @@ class _Group(Learner):
             share, self.learn, by=plan.propagation, frequencies=plan.frequencies, streams=streams
         )
         moves = np.any(used.reshape(weights.shape), axis=1) & self.active
-        steps, memory = self.steps_of(gradient, factor, moves)
-        short = self._apply(settled, inputs, steps, moves)
-        self.progress = self.progress._replace(memory=progress.memory.merged(memory, moves))
+        short = self._step(settled, inputs, gradient, factor, moves)
         return tallies._replace(
             skipped=tallies.skipped + missing(used, some), shortened=short.astype(float), updates=moves.astype(float)
         )
 
-    def _apply(self, settled: Settled, inputs: FloatArray, steps: Arrays, moves: BoolArray) -> BoolArray:
-        """Take the steps, each halved until every sample that was locked stays so; return where one was shortened."""
-        fraction = np.ones(moves.size)
-        if self.plan.lock_floor is None:
-            self._set(self.moved(steps, fraction, moves), Workspace())
-            return np.zeros(moves.size, dtype=bool)
-        waiting = moves.copy()
-        for _ in range(_HALVINGS):
-            trial, workspace = self.moved(steps, fraction, moves), Workspace()
-            waiting &= ~self._still_locked(settled, trial, workspace, inputs, waiting)
-            if not waiting.any():
-                self._set(trial, workspace)
-                return fraction < 1.0
-            fraction[waiting] /= 2
-        # What six halvings did not save is not taken at all.
-        fraction[waiting] = 0.0
-        self._set(self.moved(steps, fraction, moves & ~waiting), Workspace())
-        return fraction < 1.0
+    def _step(
+        self, settled: Settled, inputs: FloatArray, gradient: Arrays, factor: float, moves: BoolArray
+    ) -> BoolArray:
+        """Take the step after which every sample that was locked stays so; return where it was shortened."""
+        tried: tuple[Arrays | None, Workspace] = (None, Workspace())
 
-    def _set(self, parameters: Arrays, workspace: Workspace) -> None:
-        self.progress, self.workspace = self.progress._replace(parameters=parameters), workspace
-        if self.norms is not None:
-            self.norms.keep()
+        def locked(trial: Arrays, asked: BoolArray) -> BoolArray:
+            nonlocal tried
+            tried = trial, Workspace()
+            return self._still_locked(settled, trial, tried[1], inputs, asked)
+
+        short = self.step(gradient, factor, moves, locked)
+        self.workspace = tried[1] if tried[0] is self.progress.parameters else Workspace()
+        return short
+
+    def _tally(self, settled: Settled, some: Samples) -> Tallies:
+        shape = some.weights.shape
+        outputs = np.take(settled.phases, self.nodes, axis=1).reshape(*shape, -1)
+        return tally(self.cost, outputs, settled.settled.reshape(shape), settled.unstable.reshape(shape), some)
 
     def _settle(self, inputs: FloatArray, start: FloatArray | None, *, training: bool = True) -> Settled:
         """Let all samples (r, b, d) settle, from phase zero or from ``start`` (r, N), and certify every state."""
@@ -265,7 +249,3 @@ def _exceeds(system: System, phases: FloatArray, floor: FloatArray) -> BoolArray
     if system.reciprocal:
         return is_positive_definite(system.laplacian(phases), floor)
     return np.asarray(np.min(np.linalg.eigvals(system.laplacian(phases)).real, axis=1, initial=np.inf) > floor)
-
-
-def _joined(parts: list[Arrays]) -> Arrays:
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

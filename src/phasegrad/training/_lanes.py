@@ -22,8 +22,8 @@ from phasegrad.kernels import COMPILES
 from phasegrad.networks import Network
 from phasegrad.objectives import ClassObjective, PaperPair, formula_of
 from phasegrad.terms import Coupling, Field, Frequencies
+from phasegrad.training._descent import bounds_of
 from phasegrad.training._engine import Problem, Progress, Tallies
-from phasegrad.training._learner import bounds_of
 from phasegrad.training._optimizers import Momentum
 from phasegrad.training._samples import Samples
 

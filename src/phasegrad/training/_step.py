@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from phasegrad._validation import Array, BoolArray
+from phasegrad._validation import Array, BoolArray, FloatArray
 from phasegrad.objectives import Cost
 from phasegrad.solvers import Verdict
 from phasegrad.tensors import (
@@ -21,6 +22,7 @@ from phasegrad.tensors import (
     Contrast,
     Schur,
     Settled,
+    Weights,
     gathered,
     kept,
     nudge_steps,
@@ -30,11 +32,11 @@ from phasegrad.tensors import (
     sweeps_and_steps,
     verdicts,
 )
+from phasegrad.training._descent import guarded
 
 if TYPE_CHECKING:
     from phasegrad.training._torch import Trainer
 
-_HALVINGS = 6
 # Rounds in which the first batch says how many sweeps it needs.
 _ROUNDS = 12
 # Share of the nudge that a gradient may leave of the force on a nudged state.
@@ -140,11 +142,12 @@ class Step:
         share = share / total.clamp_min(torch.finfo(share.dtype).tiny)
         slopes = contrast.slopes(trainer.moves.names, share) if trainer.moves.names else {}
         moves = used.any() & trainer.moves.active
-        trainer.moves.propose(slopes, self.factor)
+        trainer.moves.propose(slopes, self.factor, moves)
         if plan.lock_floor is None:
-            trainer.moves.take(moves, 1.0)
+            trainer.moves.take(moves)
         else:
             self._guarded(inputs, free, settled & (there > 0), moves)
+        trainer.moves.remember(moves)
         phases = phases_of(gathered(trainer.structure.outputs, free.states))
         for buffer, values in (
             (self.outputs, phases), (self.settled, settled), (self.unstable, fallen), (self.used, used)
@@ -206,26 +209,25 @@ class Step:
 
     def _guarded(self, inputs: Tensor, free: Settled, settled: Tensor, moves: Tensor) -> None:
         """Take the step, halved until every sample that was locked stays so."""
-        trainer = self.trainer
-        assert trainer.plan.lock_floor is not None
-        before, share = trainer.moves.values.clone(), 1.0
+        trainer, floor = self.trainer, self.trainer.plan.lock_floor
+        assert floor is not None
         rows = settled.nonzero()[:, 0]
         start = [each[:, rows] for each in free.states]
-        for _ in range(_HALVINGS):
-            trainer.moves.take(moves, share)
-            part = Batch.of(trainer.weights(), inputs[rows])
+
+        def attempt(fraction: FloatArray) -> Weights:
+            share = torch.as_tensor(fraction).to(trainer.moves.values)
+            trainer.moves.take(moves & (share > 0), share)
+            return trainer.weights()
+
+        def locked(weights: Weights, asked: BoolArray) -> BoolArray:
+            del asked
+            part = Batch.of(weights, inputs[rows])
             again = settle(part, trainer.limits(rows.numel()), start=start)
-            locked = (again.residual <= trainer.limit) & (
-                verdicts(part, again, trainer.plan.lock_floor) == int(Verdict.STABLE)
-            )
-            if bool(locked.all()):
-                break
-            trainer.moves.values.copy_(before)
-            share /= 2
-        else:
-            share = 0.0
-        trainer.moves.remember(moves)
-        self.shortened += float(share < 1)
+            stable = verdicts(part, again, floor) == int(Verdict.STABLE)
+            return np.array([bool(((again.residual <= trainer.limit) & stable).all())])
+
+        _, fraction = guarded(moves.cpu().numpy(), attempt, locked)
+        self.shortened += float(fraction[0] < 1)
 
 
 class _Pull:

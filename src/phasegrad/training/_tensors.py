@@ -24,7 +24,6 @@ class TorchEngine:
         from phasegrad.training._torch import Trainer, checked_device
 
         device = checked_device(problem.device)
-        self._begin = problem.begin
         self.trainers = [Trainer(problem, number, device) for number in range(len(problem.networks))]
 
     @staticmethod
@@ -53,14 +52,7 @@ class TorchEngine:
     @property
     def progress(self) -> Progress:
         """Where it stands."""
-        each: list[Any] = [trainer.moves.progress() for trainer in self.trainers]
-        begin, memory = self._begin, self._begin.memory
-        stacked = [
-            {name: np.stack([one[part][name] for one in each]) for name in like}
-            for part, like in ((0, begin.parameters), (2, memory.first), (3, memory.second))
-        ]
-        steps = np.array([one[1] for one in each], dtype=np.int64)
-        return Progress(stacked[0], type(memory)(steps, stacked[1], stacked[2]), begin.phases)
+        return Progress.joined([trainer.moves.progress() for trainer in self.trainers])
 
     def train(self, orders: Array, factors: FloatArray, streams: Sequence[np.random.Generator]) -> Tallies:
         """Train for one epoch per column of ``orders`` (R, epochs, n)."""

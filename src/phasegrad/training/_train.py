@@ -332,14 +332,14 @@ class _Run:
         try:
             while self.epoch < last and ended == "finished":
                 tallies, factor = self._train_block(last)
-                since += Tallies(*(each.sum(axis=1) for each in tallies))
+                since += tallies.over_epochs()
                 if not np.all(np.isfinite(tallies.cost)):
                     ended = "not finite"
                     break
                 self.epoch += tallies.cost.shape[1]
                 due = self.plan.evaluates_after(self.epoch)
                 if due or self.epoch == last:
-                    rows.append(self._evaluated(factor, Tallies(*(each[:, -1] for each in tallies)), since))
+                    rows.append(self._row(factor, tallies.at(-1), since))
                     since = Tallies.zeros(len(self.networks))
                     if due and self._patience_ran_out(rows[-1]):
                         ended = "patience"
@@ -385,9 +385,6 @@ class _Run:
         assert train is not None
         return self._row(0.0, train, train._replace(skipped=train.skipped * 0))
 
-    def _evaluated(self, factor: float, train: Tallies, since: Tallies) -> dict[str, Any]:
-        return self._row(factor, train, since)
-
     def _row(self, factor: float, train: Tallies, since: Tallies) -> dict[str, Any]:
         row = evaluation(self.epoch, factor, train, since, self._scored("test"), self._scored("validation"))
         if self.plan.record:
@@ -397,7 +394,7 @@ class _Run:
     def _scored(self, part: str) -> Tallies | None:
         if part not in self.parts:
             return None
-        return Tallies(*(each[:, 0] for each in self.engine.score(part)))
+        return self.engine.score(part).at(0)
 
     def _patience_ran_out(self, row: Mapping[str, Any]) -> bool:
         """Keep the parameters of lowest validation cost, and say whether no network has patience left."""
