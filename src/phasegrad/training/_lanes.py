@@ -40,6 +40,8 @@ _TERMS = (Frequencies, Coupling, Field)
 _COSTS = ("quadratic", "periodic")
 _GRADIENTS = ("two_phase", "centred", "adjoint", "finite_difference")
 _STARTS = ("epoch", "run", "none")
+# Step of gradient="finite_difference", as `Plan` states it: its square and rounding over it are both about 1e-10.
+_DIFFERENCE = 1e-5
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,7 @@ class LaneEngine:
             beta=float(plan.beta),
             clip=np.inf if plan.clip is None else float(plan.clip),
             limit=0.0 if plan.accept is None else float(plan.accept[0 if learns else 1]),
-            difference_step=1e-5,
+            difference_step=_DIFFERENCE,
             gradient=_GRADIENTS.index(plan.gradient),
             raw=plan.frequencies == "raw",
             cost=_COSTS.index(self.formula),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from phasegrad._validation import Array, BoolArray, FloatArray, how_to_install
+from phasegrad._validation import Array, BoolArray, FloatArray, require
 from phasegrad.training._engine import Problem, Progress, Tallies
 from phasegrad.training._optimizers import Adam, Momentum
 
@@ -29,8 +28,10 @@ class TorchEngine:
     @staticmethod
     def refuses(problem: Problem) -> str:
         """Return why it cannot do this, in a sentence; empty if it can."""
-        if importlib.util.find_spec("torch") is None:
-            return f"The torch engine needs PyTorch, which is not installed. {how_to_install('torch')}"
+        try:
+            require(["torch"], "torch", "The torch engine")
+        except ImportError as error:
+            return str(error)
         from phasegrad.tensors import refuses
 
         plan = problem.plan

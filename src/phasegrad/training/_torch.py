@@ -37,16 +37,21 @@ from phasegrad.training._moves import Moves
 from phasegrad.training._samples import Samples
 from phasegrad.training._step import Step, phases_of
 
+# Samples scored at once, fewer where memory is short, and the most sweeps that they are given.
 _SCORED_AT_ONCE, _SCORED_SWEEPS = 4096, 160
 # Multiplications in one product of matrices from which a second thread pays.
 _THREADED = 5e6
-#: Sweeps to begin with: of free and nudged states; and of Newton's steps where a group is eliminated.
-_SWEEPS, _NUDGED, _SWEEPS_BEFORE, _STEPS, _NUDGED_STEPS = 8, 4, 4, 2, 3
+# Sweeps of free and of nudged states to begin with; how many are needed shows in training (`Trainer.follow`).
+_SWEEPS, _NUDGED = 8, 4
+# The same where a group is eliminated: sweeps, then Newton's steps from there; and Newton's steps of nudged states.
+_SWEEPS_BEFORE, _STEPS, _NUDGED_STEPS = 4, 2, 3
+# Where their number stops growing: samples that need more take no part.
 _MOST_SWEEPS = 96
 # Sweeps beyond which Newton's steps are cheaper, where a group can be eliminated.
 _NEWTON_FROM = 14
 # Share of the samples of an epoch that may be left unsettled before the number of sweeps grows.
 _LEFT = 1e-3
+# Rounding unit of products of numbers of ten bits.
 _TF32 = 2.0**-11
 
 
