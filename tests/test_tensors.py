@@ -14,6 +14,7 @@ from phasegrad.tensors import (  # noqa: E402
     Schur,
     Structure,
     Weights,
+    aligned,
     conjugate,
     gathered,
     laplacians,
@@ -373,3 +374,16 @@ def test_a_schur_complement_that_is_exactly_singular_ends_no_batch():
     batch = _batch(network, [[0.0], [0.7]], torch.float32)
     settled = settle(batch, torch.full((2,), 1e-5))
     assert all(torch.isfinite(state).all() for state in settled.states)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("omega", [None, 0.0, 0.3])
+def test_a_field_that_vanishes_leaves_no_state_and_no_nan(dtype, omega):
+    """The oscillator beside it is aligned as if it were alone."""
+    field = torch.tensor([[[0.0, 3.0]], [[0.0, 4.0]]], dtype=dtype)
+    turning = None if omega is None else torch.full((1, 2), omega, dtype=dtype)
+    states = aligned(field, turning)
+    assert torch.equal(states[:, 0, 0], torch.zeros(2, dtype=dtype))
+    lead = (omega or 0.0) / 5.0
+    phase = torch.atan2(states[1, 0, 1], states[0, 0, 1]).item()
+    assert phase == pytest.approx(np.arctan2(4.0, 3.0) + np.arcsin(lead), abs=1e-6)
