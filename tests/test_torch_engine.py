@@ -1,7 +1,5 @@
 """The torch engine, held against the batch engine, which shares no formula with it."""
 
-import importlib.util
-
 import numpy as np
 import pytest
 
@@ -284,7 +282,7 @@ class TestRefusals:
             pg.train(network, _data(), epochs=1, engine="torch")
 
     def test_without_pytorch(self, monkeypatch):
-        monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+        monkeypatch.setattr("phasegrad._validation.find_spec", lambda name: None)
         with pytest.raises(ValueError, match=r"pip install '\.\[torch\]'"):
             pg.train(_dense(), _data(), epochs=1, engine="torch")
 
