@@ -50,15 +50,20 @@ def test_strong_attraction_is_the_phase_model(kind):
     assert 1e-6 < off[1] < 0.6 * off[0] < 0.03
 
 
-def test_a_batch_may_be_split():
+def test_a_sample_does_not_depend_on_the_others_in_its_batch():
     network = make_network(5, 1, kind="field").replace(interaction=pg.Sine())
-    start = np.random.default_rng(0).uniform(-1, 1, (3, 5))
+    # A calm sample beside two that need short steps.
+    start = np.array([[0.1], [2.0], [3.0]]) * np.random.default_rng(0).uniform(-1, 1, (3, 5))
     whole = pg.simulate_amplitudes(network, [0.0, 1.0, 2.0], start=start)
     assert whole.states.shape == (3, 3, 5)
     for k in range(3):
         alone = pg.simulate_amplitudes(network, [0.0, 1.0, 2.0], start=start[k])
-        # Steps are chosen for the whole batch: equal to the tolerance.
-        np.testing.assert_allclose(whole.states[:, k], alone.states, atol=1e-6)
+        assert np.array_equal(whole.states[:, k], alone.states)
+
+
+def test_no_samples_and_a_single_time_are_runs_too():
+    assert pg.simulate_amplitudes(pg.ring(4), [0.0, 1.0], start=np.zeros((0, 4))).states.shape == (2, 0, 4)
+    assert np.array_equal(pg.simulate_amplitudes(pg.ring(4), [0.0], start=np.zeros(4)).states, np.ones((1, 4)))
 
 
 @pytest.mark.parametrize(

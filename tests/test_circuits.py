@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from test_interactions import Strong
 
 import phasegrad as pg
 from phasegrad.circuits import (
@@ -169,6 +170,7 @@ class TestNetlist:
         ("network", "said"),
         [
             (pair(interaction=pg.OddSeries((1.0, 0.2))), "have the interaction Sine"),
+            (pair(interaction=Strong()), "have the interaction Sine"),
             (pair().replace(coupling_reverse=[0.5]), "needs reciprocal coupling"),
             (pair(second_strength=0.3), "no component for the parameter 'second_strength'"),
         ],

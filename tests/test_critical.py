@@ -375,3 +375,18 @@ def test_nothing_to_lose_and_nothing_to_keep():
 def test_wrong_requests_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_a_harmonic_that_hides_between_two_samples_is_seen():
+    """Of 126 waves in a turn one ends every 0.0499 radians, at nearly the distance of two samples of a sine."""
+    harmonic, waves = 126, 9
+    coefficients = np.zeros(harmonic)
+    coefficients[[0, -1]] = 1.0, 0.02
+    network = pg.Network([[0, 1]], 1.0, [0.0, 0.0], interaction=pg.OddSeries(coefficients))
+    system = build_system(network, None)[0]
+    last = np.array([[0.0, waves * 2 * np.pi / harmonic]])
+    halfway = np.array([[0.0, np.pi / harmonic]])
+    assert pg.laplacian(network, last[0])[0, 0] > 3
+    assert pg.laplacian(network, halfway[0])[0, 0] < -1
+    assert not convex_between(system, np.zeros((1, 2)), last)
+    assert convex_between(system, last, last + np.array([[0.0, 0.2 / harmonic]]))

@@ -478,3 +478,21 @@ class TestDevices:
         x, y = load_iris(return_X_y=True)
         with pytest.raises(ValueError, match=words):
             pg.OscillatorClassifier(4, epochs=1, **options).fit(x, y)
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+def test_a_network_without_a_cost_loses_against_any_other(iris, monkeypatch, lost):
+    """Where no sample settled the loss is NaN, which is neither below nor above the loss of another network."""
+    learned, seen = pg.OscillatorClassifier._learned, []
+
+    def spoilt(self, training):
+        learned(self, training)
+        if len(seen) == lost:
+            self.history_.train_loss[-1] = np.nan
+        seen.append(self.network_)
+
+    monkeypatch.setattr(pg.OscillatorClassifier, "_learned", spoilt)
+    fitted = pg.OscillatorClassifier(hidden=3, epochs=1, restarts=2, random_state=0).fit(*iris)
+    assert len(seen) == 2
+    assert fitted.network_ == seen[1 - lost]
+    assert np.isfinite(fitted.history_.train_loss[-1])

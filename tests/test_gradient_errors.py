@@ -16,7 +16,7 @@ import phasegrad as pg
 from phasegrad.dynamics import build_system
 from phasegrad.gradients._exact import force_rounding
 from phasegrad.gradients._local import transposed_product
-from phasegrad.gradients._question import ask
+from phasegrad.gradients._problem import pose
 
 TARGETS = pg.PhaseTargets()
 METHODS = (pg.adjoint, pg.two_phase, pg.centred, pg.holomorphic, pg.finite_difference, pg.autograd)
@@ -272,7 +272,7 @@ def test_the_products_of_the_linear_system_and_their_sizes_are_those_of_the_lapl
     nodes = np.arange(6.0)
     network = pg.random_network(6, seed=1).replace(field_strength=0.1 + nodes, field_phase=0.1 * nodes)
     equilibrium = pg.find_equilibrium(network)
-    question = ask("adjoint", network, equilibrium, TARGETS, [0.1, 0.2], "omega", "relative")
+    question = pose("adjoint", network, equilibrium, TARGETS, [0.1, 0.2], "omega", "relative")
     matrix, vector = pg.laplacian(network, equilibrium.phases), np.cos(3 * nodes)[None]
     product, size = transposed_product(question.system, question.phases, vector)
     np.testing.assert_allclose(product, vector @ matrix, atol=1e-13)

@@ -156,6 +156,7 @@ class TestArchives:
             ),
             ("classes", '["a", ["i"]]', "its classes are not a list of names"),
             ("labels", '"oscillator"', "its labels are not a list of names"),
+            ("node_attributes", '["oscillator"]', "its node attributes are not a list of dictionaries"),
             ("interaction", '{"kind": "Cosine"}', "its interaction is not known"),
             ("version", '"\\u001b[31m"', "has model format unknown; this version of phasegrad reads formats 2 and 3"),
         ],

@@ -13,7 +13,7 @@ from random_networks import INTERACTIONS, connected_edges
 
 import phasegrad as pg
 from phasegrad.gradients._local import local_products, rounded_sizes
-from phasegrad.gradients._question import ask
+from phasegrad.gradients._problem import pose
 
 TARGETS = pg.PhaseTargets()
 METHODS = {
@@ -278,7 +278,7 @@ def test_units_of_the_data_do_not_matter(method, mode):
 def test_what_rounding_is_a_share_of_is_the_sum_of_all_parts(mode):
     """Of a clamped phase the pulls on its neighbours, of a frequency the response from which a mean is taken away."""
     network, x, target = build(3, mode, kind="non-reciprocal"), data(3), goals(3)
-    question = ask("adjoint", network, pg.find_equilibrium(network, x), TARGETS, target, ("omega", "inputs"), "raw")
+    question = pose("adjoint", network, pg.find_equilibrium(network, x), TARGETS, target, ("omega", "inputs"), "raw")
     response = question.system.spread(np.cos(np.arange(network.free.size))[None])
     values = local_products(network, question.system, question.wrt, question.phases, response)
     sizes, scale, raw = rounded_sizes(question, values, response), network.input_scale, question.in_units

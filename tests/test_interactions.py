@@ -53,6 +53,49 @@ class Sawtooth(pg.Sine):
         return phi**2 / 2
 
 
+class Doubled:
+    """Twice the H of whichever interaction stands behind it."""
+
+    def value(self, phi):
+        return 2 * super().value(phi)
+
+    def derivative(self, phi):
+        return 2 * super().derivative(phi)
+
+    def potential(self, phi):
+        return 2 * super().potential(phi)
+
+
+class DoubledSine(Doubled, pg.Sine):
+    pass
+
+
+class DoubledSeries(Doubled, pg.OddSeries):
+    pass
+
+
+class Strong(pg.Sine):
+    """Twice the sine, by its own formulas."""
+
+    def value(self, phi):
+        return 2 * np.sin(phi)
+
+    def derivative(self, phi):
+        return 2 * np.cos(phi)
+
+    def potential(self, phi):
+        return -2 * np.cos(phi)
+
+
+class Bounded(Strong):
+    """A subclass may still say what it knows of its own formula."""
+
+    bound = 2.0
+
+    def value(self, phi):
+        return 2 * np.sin(phi)
+
+
 @given(COEFFICIENTS)
 def test_a_series_of_one_term_is_a_scaled_sine_and_any_series_passes_its_own_check(coefficients):
     series = pg.OddSeries(coefficients)
@@ -86,6 +129,40 @@ def test_a_users_own_interaction_works_in_a_network():
     adjoint = table.methods.index("adjoint")
     assert table.relative_error["omega"][table.methods.index("finite_difference"), adjoint] < 1e-8
     assert table.relative_error["coupling"][table.methods.index("autograd"), adjoint] < 1e-12
+
+
+OVERRIDDEN = [Strong(), DoubledSine(), DoubledSeries([1.0]), DoubledSeries([0.5, 0.25])]
+
+
+@pytest.mark.parametrize("interaction", OVERRIDDEN, ids=repr)
+def test_another_formula_does_not_inherit_what_followed_from_the_first(interaction):
+    """The bound, the series and the force in PyTorch are facts about the formula that was overridden."""
+    torch = pytest.importorskip("torch")
+    phi = np.linspace(-np.pi, np.pi, 2001)
+    assert np.abs(interaction.value(phi)).max() <= interaction.bound
+    assert interaction.steepness == pytest.approx(np.abs(interaction.derivative(phi)).max(), rel=1e-5)
+    assert interaction.series is None
+    np.testing.assert_array_equal(interaction.torch_value(torch.tensor(phi)).numpy(), interaction.value(phi))
+
+
+@pytest.mark.parametrize("interaction", OVERRIDDEN[:3], ids=repr)
+def test_an_equilibrium_that_only_the_overridden_force_can_hold_is_found(interaction):
+    """2 sin(phi) = 1.5 has a solution, sin(phi) = 1.5 has none."""
+    network = pg.Network([[0, 1]], 1.0, [1.5, -1.5], interaction=interaction, outputs=[1])
+    equilibrium = pg.find_equilibrium(network)
+    assert equilibrium.stable
+    assert np.sin(equilibrium.phases[1]) == pytest.approx(-0.75)
+    table = pg.check_gradients(network, equilibrium, pg.PhaseTargets(), [0.1], methods=["adjoint", "autograd"])
+    assert table.relative_error["coupling"].max() < 1e-12
+
+
+def test_a_subclass_says_what_it_knows_of_its_own_formula_and_one_without_a_formula_inherits_it():
+    class Named(pg.Sine):
+        pass
+
+    assert Bounded().bound == 2.0
+    assert Bounded().series is None
+    assert (Named().bound, Named().series) == (1.0, (1.0,))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_terms import Tilt
+from test_terms import PATH, Tilt
 
 import phasegrad as pg
 from phasegrad.dynamics import build_system
@@ -13,6 +13,53 @@ SIZE, COUPLING = 11, 2.0
 OMEGA = np.random.default_rng(0).normal(0, 0.3, SIZE)
 BATCH = np.random.default_rng(1).uniform(-3, 3, (4, SIZE))
 TARGET = [0.3, -0.2]
+
+
+class Mixed(pg.Term):
+    """E = -K A B with A = sum a sin(theta), B = sum b sin(theta): a part of rank two, of one sign only if a = b."""
+
+    every = pg.Parameter("mixed", "network")
+    fixes_gauge = True
+
+    def __init__(self, first, second):
+        self.first, self.second = (np.asarray(each, dtype=float) for each in (first, second))
+
+    def grounded(self, graph, values):
+        return np.ones(graph.size, dtype=bool)
+
+    def _sums(self, phases):
+        return (np.sum(each * np.sin(phases), axis=1, keepdims=True) for each in (self.first, self.second))
+
+    def force(self, graph, values, phases):
+        first, second = self._sums(phases)
+        return values["mixed"] * np.cos(phases) * (self.first * second + self.second * first)
+
+    def energy(self, graph, values, phases):
+        return (values["mixed"] * self.energy_slopes(graph, values, phases)["mixed"])[:, 0]
+
+    def energy_slopes(self, graph, values, phases):
+        first, second = self._sums(phases)
+        return {"mixed": -first * second}
+
+    def force_slopes(self, graph, values, phases, response):
+        one = {"mixed": np.ones((1, 1))}
+        return {"mixed": np.sum(response * self.force(graph, one, phases), axis=1, keepdims=True)}
+
+    def stiffness(self, graph, values, phases):
+        first, second = self._sums(phases)
+        diagonal = values["mixed"] * np.sin(phases) * (self.first * second + self.second * first)
+        a, b = (each * np.cos(phases) for each in (self.first, self.second))
+        return pg.Stiffness(
+            diagonal=diagonal, outer=(values["mixed"] * np.stack([a, b], axis=2), np.stack([b, a], axis=2))
+        )
+
+    def stiffest(self, graph, values):
+        most = np.abs(values["mixed"]) * np.sum(np.abs(self.first) + np.abs(self.second)) ** 2
+        ones = np.ones((1, graph.size))
+        return pg.Stiffness(diagonal=most * ones, outer=(most * ones[:, :, None], ones[:, :, None]))
+
+    def capacity(self, graph, values):
+        return self.stiffest(graph, values).diagonal
 
 
 def both(**options):
@@ -181,3 +228,39 @@ class TestValues:
 
         with pytest.raises(ValueError, match="as 'outer', must return two arrays"):
             pg.Network([[0, 1], [1, 2]], 1.0, np.zeros(3), terms=[Odd()], tilt=0.1)
+
+    @pytest.mark.parametrize(("strength", "expected"), [(0.4, Verdict.STABLE), (3.0, Verdict.UNSTABLE)])
+    def test_a_low_rank_of_both_signs_proves_nothing_false(self, strength, expected):
+        """The factors point apart, and their products sum to less than zero; one eigenvalue is positive yet."""
+        n = 1_200
+        first, second = np.random.default_rng(0).standard_normal((2, n)) / np.sqrt(n)
+        second = second - (0.2 + first @ second) * first / (first @ first)
+        assert first @ second < 0
+        options = {"field_strength": np.ones(n), "terms": [Mixed(first, second)], "mixed": strength}
+        system, _ = build_system(pg.ring(n, coupling=1e-3, **options), None)
+        phases = np.zeros((1, n))
+        lowest = np.linalg.eigvalsh(system.laplacian(phases)[0])[0]
+        assert (lowest > 0) == (expected == Verdict.STABLE)
+        assert stability(system, phases, explain=True).verdict.tolist() == [expected]
+
+    @pytest.mark.parametrize("sign", [1.0, -1.0])
+    def test_a_low_rank_of_one_sign_is_taken_however_it_is_factored(self, sign):
+        direction = [1.0, 0.5, -0.2]
+        network = pg.Network(PATH, 1.0, np.zeros(3), terms=[Mixed(direction, direction)], mixed=sign)
+        assert network.mixed.tolist() == [sign]
+
+    def test_a_low_rank_that_is_not_symmetric_is_told(self):
+        class Lopsided(Mixed):
+            """The right slope along the two directions that are tried, by a matrix that is not symmetric."""
+
+            def stiffness(self, graph, values, phases):
+                along = np.random.default_rng(0).uniform(-1, 1, (2, 2, graph.size))[1]
+                across = np.cross(along, np.ones(3))
+                right = super().stiffness(graph, values, phases)
+                left_factor, right_factor = right.outer
+                left_factor = np.concatenate([left_factor, np.ones((2, 3, 1))], axis=2)
+                right_factor = np.concatenate([right_factor, across[:, :, None]], axis=2)
+                return right._replace(outer=(left_factor, right_factor))
+
+        with pytest.raises(ValueError, match=r"as 'outer', must return factors A and B with a symmetric A B\^T"):
+            pg.Network(PATH, 1.0, np.zeros(3), terms=[Lopsided([1.0, 0.5, 0.2], [1.0, 0.5, 0.2])], mixed=1.0)

@@ -5,11 +5,12 @@ import pickle
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from random_networks import networks
 from test_interactions import Wrapped
 
 import phasegrad as pg
-from phasegrad import _files
+from phasegrad import _files, models
 
 
 @pytest.fixture
@@ -31,7 +32,29 @@ def test_the_round_trip_is_exact(model, tmp_path):
     assert list(tmp_path.iterdir()) == [place]
 
 
-@given(networks())
+PLAIN = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
+ATTRIBUTES = st.dictionaries(
+    st.text(max_size=5),
+    st.recursive(
+        PLAIN | st.text(max_size=5),
+        lambda part: st.lists(part, max_size=3) | st.dictionaries(st.text(max_size=3), part, max_size=3),
+        max_leaves=5,
+    ),
+    max_size=3,
+)
+
+
+@st.composite
+def described_networks(draw):
+    """Draw a network whose nodes have names and attributes, or not."""
+    network = draw(networks())
+    size = network.size
+    names = st.lists(st.text(max_size=4) | st.integers(0, 99), min_size=size, max_size=size, unique=True)
+    attributes = st.lists(ATTRIBUTES, min_size=size, max_size=size)
+    return network.replace(labels=draw(st.none() | names), node_attributes=draw(st.none() | attributes))
+
+
+@given(described_networks())
 def test_every_kind_of_network_survives(network):
     import tempfile
     from pathlib import Path
@@ -40,6 +63,27 @@ def test_every_kind_of_network_survives(network):
         place = Path(folder) / "model.npz"
         pg.save_model(place, pg.Model(network, pg.NearestTarget(), network.outputs, network.inputs))
         assert pg.load_model(place).network == network
+
+
+def test_numbers_of_numpy_come_back_as_plain_ones(model, tmp_path):
+    network = model.network.replace(node_attributes=[{"load": np.float64(k), "bus": np.int64(k)} for k in range(9)])
+    pg.save_model(tmp_path / "model.npz", dataclasses.replace(model, network=network))
+    back = pg.load_model(tmp_path / "model.npz").network
+    assert back == network
+    assert [type(back.node_attributes[3][name]) for name in ("load", "bus")] == [float, int]
+
+
+def test_a_file_without_attributes_as_earlier_versions_wrote_it_loads(model, tmp_path, monkeypatch):
+    write = models.write_archive
+    monkeypatch.setattr(
+        models,
+        "write_archive",
+        lambda path, kind, header, arrays: write(
+            path, kind, {name: each for name, each in header.items() if name != "node_attributes"}, arrays
+        ),
+    )
+    pg.save_model(tmp_path / "model.npz", model)
+    assert pg.load_model(tmp_path / "model.npz").network == model.network
 
 
 def test_predictions_are_those_of_equilibrium_and_decision(model):
@@ -220,6 +264,10 @@ class Spring(pg.NodeField):
     [
         ({"interaction": Wrapped()}, pg.PaperPair(), "Sine and OddSeries interactions only, not Wrapped"),
         ({"labels": [(0, 1), (1, 2), (2, 3), (3, 4)]}, pg.PaperPair(), "labels that are strings or whole numbers"),
+        ({"node_attributes": [{}, {"at": (0, 1)}, {}, {}]}, pg.PaperPair(), r"Got \{'at': \(0, 1\)\} at node 1"),
+        ({"node_attributes": [{"at": float("nan")}] * 4}, pg.PaperPair(), r"finite numbers, .* at node 0"),
+        ({"node_attributes": [{1: "one"}] * 4}, pg.PaperPair(), r"dictionaries of these by text. Got \{1: 'one'\}"),
+        ({"node_attributes": [{"at": np.zeros(2)}] * 4}, pg.PaperPair(), "A model file holds node attributes of"),
         ({"terms": [Spring()]}, pg.PaperPair(), "the package's own terms only, not Spring"),
         ({}, Own(), "the package's own objectives only, not Own"),
     ],

@@ -67,7 +67,7 @@ def test_find_equilibria_tells_how_many_starts_have_settled(monkeypatch):
 
 
 def test_finite_differences_tell_how_many_entries_have_been_turned(monkeypatch):
-    monkeypatch.setattr("phasegrad.gradients._differences._ENTRIES_AT_ONCE", 6 * NETWORK.n_edges)
+    monkeypatch.setattr("phasegrad.gradients.methods.finite_difference._ENTRIES_AT_ONCE", 6 * NETWORK.n_edges)
     found, heard = told(pg.finite_difference, *QUESTION, wrt=("omega", "coupling"))
     total = NETWORK.size + NETWORK.n_edges
     assert [done for done, _ in heard] == sorted({done for done, _ in heard})

@@ -8,8 +8,8 @@ import pytest
 from scipy import special
 
 import phasegrad as pg
-from phasegrad.gradients._noise import expected_cosine
 from phasegrad.gradients._schemes import symmetric
+from phasegrad.measurement._noise import expected_cosine
 from phasegrad.studies import readout as study
 
 TARGET = (-0.2, 0.2)

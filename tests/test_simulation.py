@@ -10,11 +10,13 @@ from scipy.integrate import solve_ivp
 from test_terms import Tilt
 
 import phasegrad as pg
+from phasegrad.graphs._sharing import Sharing
 from phasegrad.kernels import motion as loops
 from phasegrad.runs import network_in_time
 from phasegrad.simulation._compiled import CompiledAdaptive, CompiledSteps, adaptive_steps, fixed_steps
 from phasegrad.simulation._motion import Drive, Motion
 from phasegrad.simulation._steps import Adaptive, FixedSteps
+from phasegrad.terms import LocalField
 
 TIMES = np.linspace(0.0, 100.0, 51)
 INPUTS = [0.5, -0.5]
@@ -190,6 +192,117 @@ class TestSteps:
         assert np.max(np.abs(np.tan(slow / 2) - np.tan(far / 2) / np.e) / (1 + np.tan(far / 2) ** 2)) < 1e-6
 
 
+class Crowd(pg.Term):
+    """The mean field written out by a user, under another name: F_i = (K / N) sum_j sin(theta_j - theta_i)."""
+
+    every = pg.Parameter("crowd", "network")
+    symmetric = False
+    has_local_field = True
+
+    def force(self, graph, values, phases):
+        sums = np.sum(np.exp(1j * phases), axis=1, keepdims=True)
+        return values["crowd"] / graph.size * np.imag(sums * np.exp(-1j * phases))
+
+    def mean_strength(self, graph, values):
+        return values["crowd"] / graph.size
+
+    def stiffness(self, graph, values, phases):
+        share, both = values["crowd"] / graph.size, np.stack([np.cos(phases), np.sin(phases)], axis=2)
+        diagonal = share * np.real(np.sum(np.exp(1j * phases), axis=1, keepdims=True) * np.exp(-1j * phases))
+        return pg.Stiffness(diagonal=diagonal, outer=(share[:, :, None] * both, both))
+
+    def stiffest(self, graph, values):
+        ones = np.ones((1, graph.size))
+        share = np.abs(values["crowd"]) / graph.size * ones
+        return pg.Stiffness(diagonal=graph.size * share, outer=(share[:, :, None], ones[:, :, None]))
+
+    def capacity(self, graph, values):
+        return np.abs(values["crowd"]) * np.ones((1, graph.size))
+
+    def energy(self, graph, values, phases):
+        raise NotImplementedError
+
+    energy_slopes = energy
+
+    def force_slopes(self, graph, values, phases, response):
+        slope = self.force(graph, {"crowd": np.ones((1, 1))}, phases)
+        return {"crowd": np.sum(response * slope, axis=1, keepdims=True)}
+
+
+class Across(Crowd):
+    """Another law: F_i = sum_j C_ij cos(theta_j - theta_i) along edges, one strength each."""
+
+    every = pg.Parameter("across", "edges")
+
+    def force(self, graph, values, phases):
+        pull = values["across"] * np.cos(graph.angles(phases))
+        return graph.at_ends(pull, pull)
+
+    def local_field(self, values):
+        strength = np.stack([values["across"]] * 2)
+        return LocalField(np.zeros_like(strength), across=-strength)
+
+    def mean_strength(self, graph, values):
+        return None
+
+    def stiffness(self, graph, values, phases):
+        slope = values["across"] * np.sin(graph.angles(phases))
+        return pg.Stiffness(-slope, slope)
+
+    def stiffest(self, graph, values):
+        return pg.Stiffness(np.abs(values["across"]), np.abs(values["across"]))
+
+    def capacity(self, graph, values):
+        return graph.at_ends(np.abs(values["across"]), np.abs(values["across"]))
+
+    def force_slopes(self, graph, values, phases, response):
+        first, second = (np.take(response, end, axis=1) for end in (graph.first, graph.second))
+        return {"across": (first + second) * np.cos(graph.angles(phases))}
+
+
+class TestCompiled:
+    """What is compiled follows from what terms say of phasors, and a run reports the reason where it is not."""
+
+    START = np.random.default_rng(4).uniform(-3, 3, (2, 6))
+
+    @pytest.mark.parametrize("method", ["adaptive", "rk4"])
+    @pytest.mark.parametrize("kinds", [(Crowd,), (Across,), (Crowd, Across)])
+    def test_custom_terms_are_compiled_as_numpy_has_them(self, kinds, method):
+        strengths = {"crowd": 0.8, "across": np.linspace(-0.4, 0.7, 6)}
+        given = {kind.every[0].name: strengths[kind.every[0].name] for kind in kinds}
+        silent = [type(kind.__name__, (kind,), {"has_local_field": False}) for kind in kinds]
+        runs = []
+        for some in (kinds, silent):
+            network = pg.ring(6, omega=np.linspace(-1, 1.2, 6), terms=[kind() for kind in some], **given)
+            runs.append(pg.simulate(network, [0.0, 1.0, 4.0], start=self.START, method=method, tolerance=1e-10))
+        compiled, plain = runs
+        assert compiled.uncompiled == ""
+        assert plain.uncompiled.startswith(f"The term {kinds[0].__name__} does not say how phasors act")
+        assert compiled.phases == pytest.approx(plain.phases, abs=1e-7)
+        assert compiled.velocities == pytest.approx(plain.velocities, abs=1e-7)
+
+    def test_a_copy_of_the_mean_field_moves_as_the_mean_field(self):
+        mine = pg.ring(6, omega=np.linspace(-1, 1.2, 6), terms=[Crowd()], crowd=0.8)
+        known = pg.ring(6, omega=np.linspace(-1, 1.2, 6), global_coupling=0.8)
+        runs = [pg.simulate(each, [0.0, 1.0, 4.0], start=self.START) for each in (mine, known)]
+        assert np.array_equal(runs[0].phases, runs[1].phases)
+
+    @pytest.mark.parametrize(
+        ("options", "why"),
+        [
+            ({}, ""),
+            ({"inputs": lambda time: [time]}, "Inputs or nudge are functions of time."),
+            ({"nudge": pg.Nudge(pg.PhaseTargets(), [0.1], 0.2)}, "A nudge is an arbitrary function of the phases."),
+        ],
+    )
+    def test_a_run_gives_the_reason(self, options, why):
+        assert pg.simulate(pg.ring(4, inputs=[1], outputs=[3]), [0.0, 1.0], **options).uncompiled == why
+
+    def test_a_term_that_is_no_phasor_is_named(self):
+        run = pg.simulate(pg.ring(4, terms=[Tilt()], tilt=0.1), [0.0, 1.0])
+        assert run.uncompiled == "The term Tilt does not say how phasors act: has_local_field is False."
+
+
 class TestWhoSetsTheStep:
     """A run that one fast oscillator makes long says so; its trajectory says how many steps it took."""
 
@@ -346,6 +459,17 @@ class TestMotion:
             atol=1e-11, t_eval=moments,
         ).y.T  # fmt: skip
         assert run.phases == pytest.approx(exact, abs=1e-8)
+
+    @pytest.mark.parametrize("method", ["adaptive", "rk4", "heun"])
+    def test_what_does_not_depend_on_time_is_built_once(self, method, monkeypatch):
+        network, spread, calls = pg.layered(2, 3, 1, seed=0), Sharing.spread, []
+        monkeypatch.setattr(Sharing, "spread", lambda *given: calls.append(given[1]) or spread(*given))
+        nudge = pg.Nudge(pg.PhaseTargets(), [0.1], 0.3)
+        options = {"inputs": lambda time: [np.sin(time), 0.3], "nudge": lambda time: nudge if time > 0.2 else None}
+        for end in (0.5, 5.0):
+            pg.simulate(network, [0.0, end], method=method, tolerance=1e-4, **options)
+        # Parameters, omega and coupling here, are laid out over nodes and edges once for each of the two runs.
+        assert sorted(calls) == ["edges"] * 2 + ["nodes"] * 2
 
     def test_a_batch_is_its_samples(self, network):
         starts = np.random.default_rng(0).uniform(-3, 3, (2, 3, 9))
@@ -645,6 +769,7 @@ class TestBadInput:
             ({"tolerance": 0.0}, "'tolerance' parameter of simulate must be a float greater than 0"),
             ({"inputs": lambda time: [0.1, 0.2]}, "What acts from outside at time 0 makes no sense"),
             ({"inputs": lambda time: [[0.1]] * (1 + (time > 0.5))}, "must return one shape at all times"),
+            ({"nudge": lambda time: pg.Nudge(pg.PhaseTargets(), [[0.1]] * (1 + (time > 0.5)), 0.1)}, "(2,) at time"),
             ({"inputs": [[0.1]] * 3, "start": np.zeros((2, 4))}, "of batch shape (3,) and a start of batch shape (2,)"),
             ({"nudge": pg.Nudge(pg.PhaseTargets(), [0.1], 1j)}, "must have a real strength. Got 1j"),
         ],

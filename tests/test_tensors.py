@@ -14,6 +14,7 @@ from phasegrad.tensors import (  # noqa: E402
     Schur,
     Structure,
     Weights,
+    aligned,
     conjugate,
     gathered,
     laplacians,
@@ -300,6 +301,18 @@ class TestRandomVectors:
         assert not proved.any()
         assert not refuted.any()
 
+    def test_directions_are_those_of_the_network_in_every_run(self):
+        """Two equal runs must count alike, and no two networks need share a direction."""
+        network, x = _case("convolutions")
+        other = network.replace(coupling=network.coupling * 1.001)
+        draws = []
+        for each in (network, network, other):
+            batch = _batch(each, x)
+            draws.append(certificates._drawn(batch, [batch.held[0], *(part[0] for part in batch.base[1:])]))
+        for first, second, third in list(zip(*draws, strict=True))[1:]:
+            assert torch.equal(first, second)
+            assert not torch.isclose(first, third).any()
+
     def test_the_callers_random_numbers_stay(self):
         torch.manual_seed(5)
         before = torch.random.get_rng_state()
@@ -334,6 +347,55 @@ def test_an_eigenvalue_of_exactly_zero_is_neither_proved_nor_refuted(dtype):
         settled = settled or settle(batch, torch.full((1,), 1e-6, dtype=dtype))
         found.append(Verdict(int(verdicts(batch, settled._replace(states=states, fields=fields))[0])))
     assert found == [Verdict.STABLE, Verdict.UNPROVED, Verdict.UNSTABLE]
+
+
+CERTIFICATES = {"eliminated": (6,), "factored": (6, 5), "by a random vector": (6, 5)}
+
+
+def _smallest(network, batch, states):
+    """Return the smallest eigenvalue of every sample's Laplacian at the phases of its state, by NumPy."""
+    phases = _phases(batch, [each.double() for each in states])
+    return np.linalg.eigvalsh(pg.laplacian(network, phases, phases[:, list(network.inputs)]))[:, 0]
+
+
+class TestSinglePrecision:
+    """Proofs about states in single precision, judged by double precision."""
+
+    def _case(self, kind, monkeypatch, first=1.0, rest=1.0):
+        if kind == "by a random vector":
+            monkeypatch.setattr(certificates, "_DENSE", 0)
+        network = pg.layers(40, *(pg.Dense(size) for size in CERTIFICATES[kind]), pg.Dense(2), gain=0.5, seed=3)
+        scale = np.full(network.n_edges, rest)
+        scale[:240] = first
+        rounded = {name: np.float64(np.float32(each)) for name, each in network.parameters.items()}
+        network = network.replace(**rounded, input_phase=0.0, input_scale=1.0)
+        network = network.replace(coupling=np.float64(np.float32(scale * network.coupling)))
+        x = np.random.default_rng(4).uniform(-2, 2, (200, 40))
+        return network, _batch(network, x, torch.float32)
+
+    @pytest.mark.parametrize("kind", CERTIFICATES)
+    def test_nothing_is_proved_of_a_stiffness_that_rounding_hides(self, kind, monkeypatch):
+        """An oscillator nearly across a strong field has a stiffness of the size of that field's rounding error."""
+        network, batch = self._case(kind, monkeypatch, first=1000.0, rest=1e-3)
+        settled = settle(batch, torch.full((200,), 1e9))
+        phase = torch.atan2(settled.fields[1][1], settled.fields[1][0]).double()
+        turn = np.pi / 2 - 1e-7 * np.random.default_rng(5).uniform(-1, 3, 200)
+        phase[:, 0] += torch.tensor(turn)
+        states = list(settled.states)
+        states[1] = torch.stack((torch.cos(phase), torch.sin(phase))).float()
+        smallest = _smallest(network, batch, states)
+        found = verdicts(batch, settled._replace(states=states, fields=batch.fields(states))).numpy()
+        assert (smallest < 0).sum() > 30
+        assert not (found == int(Verdict.STABLE))[smallest <= 0].any()
+        assert not (found == int(Verdict.UNSTABLE))[smallest >= 0].any()
+
+    @pytest.mark.parametrize("kind", CERTIFICATES)
+    def test_ordinary_states_are_proved(self, kind, monkeypatch):
+        network, batch = self._case(kind, monkeypatch)
+        settled = settle(batch, torch.full((200,), 1e-5))
+        smallest = _smallest(network, batch, settled.states)
+        assert (smallest > 1e-3).sum() > 150
+        assert (verdicts(batch, settled).numpy() == int(Verdict.STABLE))[smallest > 1e-3].all()
 
 
 def test_an_index_takes_and_puts_runs_and_any_places():
@@ -373,3 +435,16 @@ def test_a_schur_complement_that_is_exactly_singular_ends_no_batch():
     batch = _batch(network, [[0.0], [0.7]], torch.float32)
     settled = settle(batch, torch.full((2,), 1e-5))
     assert all(torch.isfinite(state).all() for state in settled.states)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("omega", [None, 0.0, 0.3])
+def test_a_field_that_vanishes_leaves_no_state_and_no_nan(dtype, omega):
+    """The oscillator beside it is aligned as if it were alone."""
+    field = torch.tensor([[[0.0, 3.0]], [[0.0, 4.0]]], dtype=dtype)
+    turning = None if omega is None else torch.full((1, 2), omega, dtype=dtype)
+    states = aligned(field, turning)
+    assert torch.equal(states[:, 0, 0], torch.zeros(2, dtype=dtype))
+    lead = (omega or 0.0) / 5.0
+    phase = torch.atan2(states[1, 0, 1], states[0, 0, 1]).item()
+    assert phase == pytest.approx(np.arctan2(4.0, 3.0) + np.arcsin(lead), abs=1e-6)

@@ -154,6 +154,9 @@ class TestOwnTerms:
             (Third, "every", ("third_strength",), "Wrong must name two parameters in 'every', a strength and a phase"),
             (Tilt, "local", True, "local is True, but its parameters or its stiffness are not those of single nodes"),
             (Third, "force", _pull_of_neighbours, "Wrong.force of some of the oscillators is not what it is among all"),
+            (Third, "harmonics", lambda *_: np.ones((2, 3, 1, 3)), "Wrong.harmonics are not those of Wrong.force"),
+            (Tilt, "summed_contrast", lambda *_: {"tilt": np.ones((1, 2))}, "Wrong.summed_contrast of 'tilt' is not"),
+            (Tilt, "summed_products", lambda *_: {}, "Wrong.summed_products of 'tilt' is not the sum of its slopes"),
             (Tilt, "every", (5,), r"Wrong must name its parameters: every = \(Parameter"),
         ],
     )  # fmt: skip
@@ -161,6 +164,25 @@ class TestOwnTerms:
         values = {"third_strength": 0.3} if kind is Third else {"tilt": 0.3}
         with pytest.raises((ValueError, TypeError), match=message):
             small(terms=[type("Wrong", (kind,), {name: answer})()], **values)
+
+    def test_another_force_does_not_keep_the_harmonics_of_its_base(self):
+        """All formulas agree, but compiled code would take the harmonics, which are those of half the force."""
+
+        class Twice(Third):
+            def force(self, graph, values, phases):
+                return 2 * super().force(graph, values, phases)
+
+            def energy(self, graph, values, phases):
+                return 2 * super().energy(graph, values, phases)
+
+            def stiffness(self, graph, values, phases):
+                return pg.Stiffness(diagonal=2 * super().stiffness(graph, values, phases).diagonal)
+
+            def capacity(self, graph, values):
+                return 2 * super().capacity(graph, values)
+
+        with pytest.raises(ValueError, match=r"Twice\.harmonics are not those of Twice.force"):
+            small(terms=[Twice()], third_strength=0.3)
 
 
 class TestSharedGraph:

@@ -1,7 +1,5 @@
 """The torch engine, held against the batch engine, which shares no formula with it."""
 
-import importlib.util
-
 import numpy as np
 import pytest
 
@@ -284,7 +282,7 @@ class TestRefusals:
             pg.train(network, _data(), epochs=1, engine="torch")
 
     def test_without_pytorch(self, monkeypatch):
-        monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+        monkeypatch.setattr("phasegrad._validation.find_spec", lambda name: None)
         with pytest.raises(ValueError, match=r"pip install '\.\[torch\]'"):
             pg.train(_dense(), _data(), epochs=1, engine="torch")
 
@@ -294,3 +292,36 @@ class TestRefusals:
 
         with pytest.raises(ValueError, match="Adam and Momentum"):
             pg.train(_dense(), _data(), epochs=1, engine="torch", optimizer=Mine())
+
+
+@pytest.mark.parametrize("engine", ["batch", "torch"])
+def test_bounds_hold_for_what_does_not_learn(engine):
+    plan = pg.image_plan(learn="field_phase", bounds={"coupling": (-0.1, 0.1)}, epochs=1)
+    assert np.abs(_dense().coupling).max() > 0.1
+    dtype = "float64" if engine == "torch" else None
+    result = pg.train(_dense(), _data(), plan, engine=engine, dtype=dtype)
+    assert np.abs(result.network.coupling).max() <= 0.1
+    assert result.engine == engine
+    assert result.state.progress.memory.first.keys() == {"field_phase"}
+
+
+def test_frequencies_of_a_state_are_not_forgotten():
+    """The values of the given network are not used where training goes on from a state."""
+    first = pg.image_plan(learn={"omega": 0.05}, epochs=2)
+    learned = pg.train(_dense(), _data(), first, engine="batch")
+    assert np.abs(learned.network.omega).max() > 0.01
+    second = pg.image_plan(learn="coupling", epochs=2, settling=pg.Settling("batch", 1e-11), gradient="adjoint")
+    state = learned.state.begin(second)
+    results = [pg.train(_dense(), _data(), second, engine=name, state=state, dtype=dtype)
+               for name, dtype in (("batch", None), ("torch", "float64"))]  # fmt: skip
+    assert _apart(results[0].network, results[1].network) < 1e-7
+
+
+def test_a_refused_update_is_counted_and_remembered_on_tensors():
+    plan = pg.classifier_plan(epochs=1, batch_size=24, lock_floor=1e3)
+    result = pg.train(_dense(), _data(), plan, engine="torch", dtype="float64")
+    assert _apart(result.network, _dense()) == 0.0
+    assert (result.history.shortened[0, -1], result.history.updates[0, -1]) == (1, 1)
+    memory = result.state.progress.memory
+    assert memory.steps.tolist() == [1]
+    assert np.any(memory.first["coupling"] != 0)

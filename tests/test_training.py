@@ -7,6 +7,7 @@ import subprocess
 import sys
 import warnings
 from contextlib import nullcontext
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from phasegrad.dynamics import build_system
 from phasegrad.gradients import MeanGradient, Propagation
 from phasegrad.linearised import PhasorLaplacian
 from phasegrad.objectives import CLASS_OBJECTIVES
+from phasegrad.solvers import AlignedNewton, Newton, _choice
 from phasegrad.studies import published
 from phasegrad.studies.arms import SpotChecks, leaked
 from phasegrad.training import Adam, Constant, Cosine, Momentum, Staircase, prepare
@@ -355,6 +357,7 @@ class TestGradients:
     @pytest.mark.parametrize("name", list(NETWORKS))
     @pytest.mark.parametrize("method", ["centred", "two_phase", "adjoint"])
     @pytest.mark.parametrize("objective", MATCHED, ids=repr)
+    @pytest.mark.filterwarnings("ignore:The outputs of this network start near phase")
     def test_it_is_the_weighted_mean_of_the_exact_gradients(self, name, method, objective):
         network = self.NETWORKS[name].replace(signed=True)
         x, y = three_blobs(12)
@@ -467,6 +470,39 @@ class TestIndependence:
         half = pg.train(layers(), three_blobs(), plan, until=stop)
         rest = pg.train(layers(), three_blobs(), plan, state=half.state)
         assert rest.network == pg.train(layers(), three_blobs(), plan).network
+
+    @pytest.mark.parametrize(
+        "drawn",
+        [
+            {"gradient": "random_sign"},
+            {
+                "gradient": "stochastic",
+                "gradient_options": {"temperature": 1e-3, "averages": "langevin", "walkers": 4, "steps": 100},
+            },
+        ],
+        ids=["random_sign", "stochastic"],
+    )
+    def test_gradients_that_draw_go_on_exactly_between_two_evaluations(self, drawn, monkeypatch):
+        network, data = layers(), tiny(classes=3)
+        plan = pg.classifier_plan(epochs=5, evaluate_every=5, **drawn)
+        whole = pg.train(network, data, plan)
+        half = pg.train(network, data, plan, until=3)
+        assert pg.train(network, data, plan, state=half.state).network == whole.network
+        monkeypatch.setattr("phasegrad.training._train._ORDERS_AT_ONCE", 2 * 12)
+        assert pg.train(network, data, plan).network == whole.network
+
+    def test_signs_are_drawn_as_alone_where_a_sample_does_not_settle(self):
+        """Far inputs unlock a network; beside one that stays locked it draws no signs for them either."""
+        x = np.array([[0.1, -0.2], [9.0, -9.0], [-0.3, 0.2], [0.2, 0.3]])
+        data = (x, [0, 1, 0, 1])
+        weak, strong = (pg.layered(2, 3, 2, seed=1).replace(coupling=k) for k in (1.0, 50.0))
+        plan = pg.Plan(
+            learn="omega", objective=pg.OutputDifferences(), gradient="random_sign", batch_size=1, epochs=3, beta=0.1
+        )
+        together = pg.train([weak, strong], data, plan)
+        assert together.history.train_unsettled[:, 1:].sum(axis=1).tolist() == [3, 0]
+        alone = pg.train(weak, data, plan)
+        np.testing.assert_allclose(together.networks[0].omega, alone.network.omega, rtol=0, atol=1e-9)
 
     def test_how_many_orders_fit_in_memory_changes_nothing(self, paper_networks, vowels, monkeypatch):
         plan = pg.paper_plan(epochs=9, evaluate_every=6, warm_start="run")
@@ -613,8 +649,8 @@ class TestHistory:
         with pytest.warns(pg.TrainingWarning, match="was interrupted; the result is that of epoch"):
             result = pg.train(network, data, plan, engine="batch")
         assert result.interrupted
-        assert 0 < result.state.epoch <= 3
-        assert result.history.epoch[-1] == result.state.epoch
+        assert result.state.epoch == 3
+        assert result.history.epoch[-1] == (2 if plan.evaluate_every == 2 else 3)
         going_on = pg.train(network, data, plan, state=result.state, engine="batch")
         assert going_on.network == whole.network
 
@@ -804,8 +840,64 @@ class TestLockGuard:
         result = pg.train(layers(), three_blobs(30), epochs=3, learning_rate=1e-4)
         assert result.history.shortened.sum() == 0
 
+    @pytest.mark.parametrize("optimizer", ["adam", "momentum"])
+    def test_a_refused_update_is_counted_and_remembered(self, optimizer):
+        plan = pg.classifier_plan(epochs=1, batch_size=12, optimizer=optimizer, lock_floor=1e3)
+        result = pg.train(layers(), tiny(classes=3), plan)
+        assert result.network == layers()
+        assert (result.history.shortened[0, -1], result.history.updates[0, -1]) == (1, 1)
+        memory = result.state.progress.memory
+        assert memory.steps.tolist() == [1]
+        assert np.any(memory.first["coupling"] != 0)
+
+
+class TestDefaultPlan:
+    @pytest.mark.parametrize("seed", range(3))
+    def test_the_paper_s_network_learns_two_vowels_without_a_plan(self, seed):
+        result = pg.train(pg.layered(2, 5, 2, seed=seed), pg.datasets.vowels("a,i", seed=seed), epochs=60)
+        assert result.history.skipped.sum() == 0
+        assert result.history.test_accuracy[0, -1] > 0.95
+
+    def test_a_network_with_fields_is_trained_as_the_classifier_is(self):
+        result = pg.train(layers(), tiny(classes=3), epochs=2)
+        assert result.plan == pg.classifier_plan(epochs=2)
+
+    def test_a_cost_without_force_on_the_outputs_is_reported(self):
+        with pytest.warns(pg.TrainingWarning, match=r"[0-9]% of that at 1\.57.*OutputDifferences") as said:
+            pg.train(pg.layered(2, 5, 2, seed=0), tiny(), pg.classifier_plan(epochs=1, learn="coupling"))
+        assert said[0].filename == __file__
+
+    def test_a_cost_that_acts_on_the_outputs_is_not_reported(self):
+        """Without fields, too, where clamped inputs hold the outputs away from zero."""
+        chain = pg.Network(
+            [[0, 1], [0, 2]], 1.0, np.zeros(3), inputs=[0], outputs=[1, 2], input_mode="phase", input_scale=1.0
+        )
+        plan = pg.classifier_plan(epochs=1, learn="coupling")
+        pg.train(chain, (np.array([[1.0], [1.2]]), [0, 1]), plan)
+
+
+@pytest.mark.parametrize("engine", ["lanes", "batch"])
+def test_a_training_names_the_engine_that_did_the_work(engine):
+    plan = pg.paper_plan(epochs=1)
+    assert pg.train(pg.layered(2, 3, 2), tiny(), plan, engine=engine).engine == engine
+    assert "engine='lanes'" in repr(pg.train(pg.layered(2, 3, 2), tiny(), plan))
+
 
 class TestFailures:
+    @pytest.mark.parametrize("interaction", [pg.Sine(), pg.OddSeries((1.0, 0.05))])
+    @pytest.mark.parametrize("word", ["newton", "batch"])
+    def test_what_a_prediction_settles_counts_as_settled_in_scores(self, word, interaction, monkeypatch):
+        """One step is too few for Newton, and the dynamics come to the rescue: in scores as in predictions."""
+        monkeypatch.setattr(_choice, "Newton", partial(Newton, max_steps=1))
+        monkeypatch.setattr(_choice, "AlignedNewton", lambda: AlignedNewton(Newton(max_steps=1, indefinite="stop")))
+        network = pg.layered(2, 5, 2, seed=0).replace(interaction=interaction)
+        x, y = np.random.default_rng(0).uniform(-1, 1, (6, 2)), np.arange(6) % 2
+        plan = pg.classifier_plan(learn="omega", learning_rate=0.01, settling=pg.Settling(word, 1e-9))
+        assert plan.settling.equilibrium(network, x).stable.all()
+        scored = prepare([network], [(x, y)], plan, engine="batch").score("train")
+        assert scored.settled.item() == 6
+        assert scored.unsettled.item() == 0
+
     @pytest.mark.parametrize("engine", ["lanes", "batch"])
     def test_samples_without_equilibrium_are_skipped_counted_and_wrong(self, engine):
         """Inputs far beyond locking in two training and one test sample; their neighbours are not disturbed."""
@@ -1292,6 +1384,64 @@ class TestStates:
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system does not tie a process to processors")
+class Pull(pg.Cost):
+    """A cost of your own that is no dataclass."""
+
+    def __init__(self, strength, at=(0.2, -0.2, 0.1)):
+        self.strength, self.at, self._calls = strength, np.array(at), 0
+
+    def nodes(self, network):
+        return network.outputs
+
+    def cost(self, outputs, target):
+        self._calls += 1
+        return 0.5 * self.strength * np.sum((outputs - self.at - target) ** 2, axis=1)
+
+    def force(self, outputs, target):
+        return -self.strength * (outputs - self.at - target)
+
+
+class Turned:
+    """An augmentation of your own that is no dataclass."""
+
+    def __init__(self, scale):
+        self.scale = scale
+
+    def draw(self, stream, count):
+        return stream.standard_normal((count, 1))
+
+    def apply(self, inputs, rows):
+        return inputs + self.scale * rows
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"objective": Pull(1.0)}, {"objective": Pull(2.0)}),
+        ({"objective": Pull(1.0)}, {"objective": Pull(1.0, at=(0.2, -0.3, 0.1))}),
+        ({"augmentation": Turned(0.1)}, {"augmentation": Turned(0.2)}),
+    ],
+)
+def test_a_state_belongs_to_the_settings_of_a_custom_cost_or_augmentation(before, after):
+    network, data = layers(), (tiny().x_train, np.zeros((len(tiny().x_train), 3)))
+    plan = pg.Plan(epochs=2, objective=Pull(1.0)).replace(**before)
+    state = pg.train(network, data, plan, until=1).state
+    with pytest.raises(ValueError, match="belongs to another training"):
+        pg.train(network, data, plan.replace(**after), state=state)
+    assert pg.train(network, data, plan, state=state).network == pg.train(network, data, plan).network
+
+
+def test_tuples_are_taken_as_arrays():
+    x, y = ((0.1, 0.2), (0.3, -0.4), (-0.5, 0.1)), (0, 1, 0)
+    plan = pg.classifier_plan(epochs=1)
+    expected = pg.train(layers(), (np.array(x), np.array(y)), plan).network
+    assert pg.train(layers(), (x, y), plan).network == expected
+    assert pg.train(layers(), (x, y, x, y), plan).network == expected
+    several = pg.train([layers()] * 2, [(x, y), (x, y)], plan, seed=[0, 0])
+    for network in several.networks:
+        np.testing.assert_allclose(network.coupling, expected.coupling, atol=1e-12)
+
+
 def test_training_counts_the_processors_that_this_process_may_use():
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(before)})

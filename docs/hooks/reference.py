@@ -19,6 +19,8 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+from phasegrad.gradients import METHODS
+
 #: Modules whose public names have a page; their `__all__` says which those are.
 MODULES = ("", "datasets", "datasets.grids", "hardware", "circuits", "torch", "power", "ising", "memory")
 
@@ -57,8 +59,7 @@ GROUPS: dict[str, tuple[str, str, str]] = {
     "gradients": (
         "Gradients",
         "Every way to the gradient with one signature, tables that compare them, and the choice of the nudge.",
-        "two_phase centred random_sign holomorphic dyadic continuous stochastic adjoint finite_difference "
-        "autograd check_gradients cosine suggest_beta Gradient GradientTable GradientWarning",
+        " ".join(METHODS) + " check_gradients cosine suggest_beta Gradient GradientTable GradientWarning",
     ),
     "measuring": (
         "Measuring",

@@ -43,7 +43,6 @@ from phasegrad.gradients import (
     Gradient,
     GradientTable,
     GradientWarning,
-    Measurement,
     adjoint,
     autograd,
     centred,
@@ -54,7 +53,6 @@ from phasegrad.gradients import (
     finite_difference,
     gradient_from_phases,
     holomorphic,
-    plan_measurement,
     random_sign,
     stochastic,
     suggest_beta,
@@ -62,6 +60,7 @@ from phasegrad.gradients import (
 )
 from phasegrad.graphs import Layout, Link
 from phasegrad.initial import multi_start_frequencies, output_frequencies, random_frequencies, spectral_frequencies
+from phasegrad.measurement import Measurement, Readout, plan_measurement
 from phasegrad.models import Model, Prediction, load_model, save_model
 from phasegrad.networks import (
     Convolution,
@@ -96,7 +95,6 @@ from phasegrad.objectives import (
     PhaseTargets,
     Torques,
 )
-from phasegrad.readouts import Readout
 from phasegrad.simulation import (
     AmplitudeTrajectory,
     Trajectory,

@@ -199,8 +199,12 @@ class _Oscillators(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _better(self, best: dict[str, Any]) -> dict[str, Any]:
-        """Return the attributes of the network of lower cost: the one trained last, or the best so far."""
-        if best and best["history_"].train_loss[-1] <= self.history_.train_loss[-1]:
+        """Return the attributes of the network of lower cost: the one trained last, or the best so far.
+
+        Where no sample settled there is no cost: such a network is kept only as long as there is no other.
+        """
+        now = self.history_.train_loss[-1]
+        if best and (np.isnan(now) or best["history_"].train_loss[-1] <= now):
             return best
         return dict(vars(self))
 

@@ -6,8 +6,10 @@ without pickle, so a file from a stranger cannot run code.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phasegrad._files import check_archive, made_from, printable, read_archive, write_archive
+from phasegrad._files import check_archive, made_from, parse_json, printable, read_archive, write_archive
 from phasegrad._validation import FloatArray, IntArray, choice, counted, finite_array
 from phasegrad.datasets import Dataset, Scaling
 from phasegrad.equilibria import Equilibrium, Settling
@@ -273,8 +275,8 @@ def confusion_counts(true: IntArray, decided: IntArray, classes: int) -> IntArra
 def save_model(path: str | os.PathLike[str], model: Model) -> None:
     """Write a model to one file, whole or not at all.
 
-    Raises ValueError for terms, an interaction, an objective or labels of your own that a file cannot hold, OSError if
-    it cannot be written.
+    Raises ValueError for terms, an interaction, an objective, labels or node attributes of your own that a file cannot
+    hold, OSError if it cannot be written.
 
     See Also
     --------
@@ -311,6 +313,7 @@ def save_model(path: str | os.PathLike[str], model: Model) -> None:
         "classes": list(model.classes),
         "features": list(model.features),
         "labels": _plain_labels(network),
+        "node_attributes": _plain_attributes(network),
         "settling": model.settling.as_dict(),
         "scalings": {name: each.beyond for name, each in _scalings(model).items()},
     }
@@ -371,6 +374,7 @@ def _model(header: dict[str, Any], arrays: dict[str, Any]) -> Model:
         parameters["omega"],
         interaction=_interaction(**header["interaction"]),
         labels=_words("labels", header["labels"], str | int),
+        node_attributes=_attributes(header.get("node_attributes")),
         **{name: each for name, each in parameters.items() if name not in ("coupling", "omega")},
         **settings,
     )
@@ -408,6 +412,13 @@ def _words(name: str, given: Any, kind: Any) -> tuple[Any, ...] | None:
     return tuple(given)
 
 
+def _attributes(given: Any) -> list[dict[str, Any]] | None:
+    """Return the attributes of nodes as the header of a file holds them; earlier versions wrote none."""
+    if given is not None and not (isinstance(given, list) and all(isinstance(each, dict) for each in given)):
+        raise ValueError("its node attributes are not a list of dictionaries")
+    return given
+
+
 def _interaction(kind: str, coefficients: Sequence[float] = ()) -> Interaction:
     if kind not in ("Sine", "OddSeries"):
         raise ValueError("its interaction is not known")
@@ -433,3 +444,29 @@ def _plain_labels(network: Network) -> Sequence[str | int] | None:
     if not all(isinstance(label, (str, int)) for label in network.labels):
         raise ValueError("A model file holds node labels that are strings or whole numbers only.")
     return [label for label in network.labels if isinstance(label, (str, int))]
+
+
+def _plain_attributes(network: Network) -> list[dict[str, Any]] | None:
+    """Return the attributes of nodes as JSON gives them back."""
+    if network.node_attributes is None:
+        return None
+    plain = []
+    for node, given in enumerate(network.node_attributes):
+        mine, again = dict(given), None
+        with suppress(TypeError, ValueError, RecursionError):
+            again = parse_json(json.dumps(mine, default=_plain_number), finite=True)
+        if again != mine:
+            raise ValueError(
+                "A model file holds node attributes of text, finite numbers, True, False and None, and of lists and "
+                f"dictionaries of these by text. Got {mine!r:.80} at node {node}. Leave out what is none of them: "
+                "network.replace(node_attributes=None)."
+            )
+        plain.append(again)
+    return plain
+
+
+def _plain_number(value: Any) -> Any:
+    """Return a number of NumPy's as one of Python's."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError

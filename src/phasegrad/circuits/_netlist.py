@@ -184,7 +184,7 @@ def check_network(network: Network) -> None:
         raise TypeError(f"A circuit is made of a Network. Got {type(network).__name__}.")
     if not network.reciprocal:
         raise ValueError("A resistor acts on both its ends alike: a circuit needs reciprocal coupling.")
-    if not isinstance(network.interaction, Sine):
+    if type(network.interaction) is not Sine:
         raise ValueError(f"Tanks and resistors have the interaction Sine(). Got {network.interaction!r}.")
     others = [name for name in network.parameters if name not in _PARAMETERS]
     if others:

@@ -13,11 +13,12 @@ from phasegrad._validation import choice, counted
 from phasegrad.cli.epochs import EpochBar
 from phasegrad.cli.signals import STOPPED
 from phasegrad.cli.words import put, put_json, require_torch, tables
+from phasegrad.gradients import METHODS
 
 if TYPE_CHECKING:
     from phasegrad.runs import ImageRun
 
-_GRADIENTS = ("centred", "two_phase", "adjoint")
+_GRADIENTS = tuple(name for name, method in METHODS.items() if method.signs is not None)
 _WITHOUT_EFFECT = ("vowels", "scale_by", "method", "init", "margin", "decision", "evaluate_every")
 
 
@@ -29,8 +30,8 @@ def check_image_options(task: str, given: Mapping[str, Any]) -> None:
     gradient = given.get("gradient", "centred")
     if gradient not in _GRADIENTS:
         raise ValueError(f"--gradient must be {', '.join(_GRADIENTS)} for {task}. Got {gradient!r:.80}.")
-    if gradient == "adjoint" and "beta" in given:
-        raise ValueError("--beta has no effect with --gradient adjoint, which does not nudge. Leave it out.")
+    if not METHODS[gradient].signs and "beta" in given:
+        raise ValueError(f"--beta has no effect with --gradient {gradient}, which does not nudge. Leave it out.")
 
 
 def train_images(

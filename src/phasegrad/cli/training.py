@@ -28,6 +28,7 @@ from phasegrad.cli.words import (
     tables,
     whole_numbers,
 )
+from phasegrad.gradients import METHODS
 
 #: Options that only one of the two methods has, and options that belong to some tasks.
 _PAPER_ONLY = ("init", "margin", "decision", "evaluate_every", "scale_by")
@@ -42,11 +43,8 @@ _OF_DATA = ("vowels", "scale_by", "shifts")
 _OF_TABLE = ("target", "regress", "test", "ignore", "drop_missing")
 #: What says where results go and which runs there are, and is no setting of a run.
 _AROUND = ("task", "seeds", "method", "save", "json", "plot", *_OF_TABLE)
-#: Gradients that need nothing but their nudge, and those without a nudge.
-_GRADIENTS = (
-    "two_phase", "centred", "random_sign", "holomorphic", "dyadic", "continuous", "adjoint", "finite_difference",
-)  # fmt: skip
-_WITHOUT_NUDGE = ("adjoint", "finite_difference")
+#: Gradients that need nothing but their nudge, if they have one.
+_GRADIENTS = tuple(name for name, method in METHODS.items() if method.trains and not any(method.options.values()))
 _MOST_EPOCHS = 1_000_000_000
 _WIDEST_LAYER = 100_000
 #: Panels of the help.
@@ -146,8 +144,7 @@ _Gradient = Annotated[
     typer.Option(
         metavar="WORD", rich_help_panel=_HOW,
         autocompletion=one_of(lambda: _GRADIENTS),
-        help=f"{_GRADIENTS[0]} (default), {_GRADIENTS[1]} (default of the classifier), {', '.join(_GRADIENTS[2:-1])} "
-        f"or {_GRADIENTS[-1]}.",
+        help=f"{', '.join(_GRADIENTS[:-1])} or {_GRADIENTS[-1]}; two_phase by default, centred in the classifier.",
     ),
 ]  # fmt: skip
 _Init = Annotated[
@@ -337,7 +334,8 @@ def _check_method(task: str, options: Mapping[str, Any]) -> None:
             raise ValueError(f"--{name.replace('_', '-')} has no effect with --method {used}{others}")
     if method == "paper" and task not in TASKS:
         raise ValueError(f"--method paper is for the tasks {', '.join(TASKS)}. Leave it out for {task}.")
-    if "beta" in options and options.get("gradient") in _WITHOUT_NUDGE:
+    method = METHODS.get(options.get("gradient", ""))
+    if "beta" in options and method is not None and method.scheme is None:
         raise ValueError(
             f"--beta has no effect with --gradient {options['gradient']}, which does not nudge. Leave it out."
         )

@@ -25,7 +25,17 @@ def assemble(
     parameters: Mapping[str, Array] | None = None,
     workspace: Workspace | None = None,
 ) -> System:
-    """Return the system of a batch of inputs (B, n_in), under the network's own or other parameters (b, width).
+    """Return the system of a batch of inputs (B, n_in), under the network's own or other parameters (b, width)."""
+    return with_inputs(network, without_inputs(network, batch, parameters, workspace), rows)
+
+
+def without_inputs(
+    network: Network,
+    batch: int,
+    parameters: Mapping[str, Array] | None = None,
+    workspace: Workspace | None = None,
+) -> System:
+    """Return the system of parameters as they were given: in no frame, and before any data drives it.
 
     Values that are shared are spread here over edges and nodes: no term and no solver knows that they are.
     """
@@ -36,12 +46,23 @@ def assemble(
         for each in term.parameters
     }
     held_phases = np.zeros((batch, graph.held.size))
-    scaled = None if rows is None else network.input_scale * rows
-    if scaled is not None and graph.clamped:
-        held_phases, scaled = network.input_phase + scaled, None
-    for term in network.terms:
-        values.update(term.in_frame(graph, values, scaled))
     return System(graph, network.terms, values, held_phases, workspace=workspace or Workspace())
+
+
+def with_inputs(network: Network, system: System, rows: FloatArray | None) -> System:
+    """Return what `without_inputs` returned in its frame, and driven by inputs (B, n_in), or (1, n_in) for all."""
+    graph, values, held_phases = system.graph, dict(system.values), system.held_phases
+    frequencies = input_frequencies(network, rows)
+    if rows is not None and graph.clamped:
+        held_phases = held_phases + (network.input_phase + network.input_scale * rows)
+    for term in system.terms:
+        values.update(term.in_frame(graph, values, frequencies))
+    return system.replace(values=values, held_phases=held_phases)
+
+
+def input_frequencies(network: Network, rows: FloatArray | None) -> FloatArray | None:
+    """Return the frequencies at which data (B, n_in) drives the inputs; None where it does not."""
+    return None if rows is None or network.clamps_inputs else network.input_scale * rows
 
 
 def build_system(
@@ -54,34 +75,48 @@ def build_system(
     """
     if not isinstance(network, Network):
         raise TypeError(f"Expected a Network. Got {type(network).__name__}.")
-    if nudge is not None and not (isinstance(nudge, Nudge) and isinstance(nudge.objective, Cost)):
-        raise TypeError(f"The 'nudge' parameter must be a Nudge(objective, target, beta). Got {nudge!r}.")
-    data, given = _checked_inputs(network, inputs, owner), parameters or {}
+    target = checked_target(network, nudge)
+    data, given = checked_inputs(network, inputs, owner), parameters or {}
     shape: Shape = () if data is None else data.shape[:-1]
     for values in given.values():
         shape = joint_shape(shape, values.shape[:-1], ("Inputs", "networks"))
-    target = None
-    if nudge is not None:
-        target = nudge.objective.check_target(nudge.target, network)
-        target_shape = target.shape[: target.ndim - 1]
+    if target is not None:
         shape = joint_shape(
-            shape, target_shape, ("Inputs", "targets"), "Give one target per input row, or one for all."
+            shape, target.shape[:-1], ("Inputs", "targets"), "Give one target per input row, or one for all."
         )
     batch = int(np.prod(shape, dtype=np.int64))
-    rows = None if data is None else np.broadcast_to(data, (*shape, data.shape[-1])).reshape(batch, data.shape[-1])
-    flat = {name: np.broadcast_to(v, (*shape, v.shape[-1])).reshape(batch, -1) for name, v in given.items()}
-    system = assemble(network, rows, batch, flat, workspace=workspace)
+    rows = None if data is None else laid_flat(data, shape)
+    system = assemble(network, rows, batch, {name: laid_flat(v, shape) for name, v in given.items()}, workspace)
     if nudge is not None and target is not None:
-        beta = np.asarray(nudge.beta)
-        if beta.ndim or beta.dtype.kind not in "iufc" or not SMALLEST <= abs(beta) <= LARGEST:
-            raise ValueError(
-                "The 'beta' parameter of Nudge must be a finite number other than 0, from "
-                f"{SMALLEST:g} to {LARGEST:g} in magnitude. Got {nudge.beta!r}."
-            )
-        nodes = np.asarray(nudge.objective.nodes(network), dtype=np.int64)
-        goals = np.broadcast_to(target, (*shape, target.shape[-1])).reshape(batch, target.shape[-1])
-        system = system.replace(pull=Pull(nudge.objective, nodes, goals, np.broadcast_to(beta, (batch, 1))))
+        system = system.replace(pull=pull_of(network, nudge, laid_flat(target, shape)))
     return system, shape
+
+
+def checked_target(network: Network, nudge: Nudge | None) -> Array | None:
+    """Return the target (..., M) of a nudge that makes sense; None where there is no nudge."""
+    if nudge is None:
+        return None
+    if not (isinstance(nudge, Nudge) and isinstance(nudge.objective, Cost)):
+        raise TypeError(f"The 'nudge' parameter must be a Nudge(objective, target, beta). Got {nudge!r}.")
+    beta = np.asarray(nudge.beta)
+    if beta.ndim or beta.dtype.kind not in "iufc" or not SMALLEST <= abs(beta) <= LARGEST:
+        raise ValueError(
+            "The 'beta' parameter of Nudge must be a finite number other than 0, from "
+            f"{SMALLEST:g} to {LARGEST:g} in magnitude. Got {nudge.beta!r}."
+        )
+    return nudge.objective.check_target(nudge.target, network)
+
+
+def pull_of(network: Network, nudge: Nudge, goals: Array) -> Pull:
+    """Return a nudge toward these targets (B, M)."""
+    nodes = np.asarray(nudge.objective.nodes(network), dtype=np.int64)
+    return Pull(nudge.objective, nodes, goals, np.broadcast_to(np.asarray(nudge.beta), (goals.shape[0], 1)))
+
+
+def laid_flat(values: Array, shape: Shape) -> Array:
+    """Return values (..., width) of a batch of this shape as rows (B, width)."""
+    rows = np.broadcast_to(values, (*shape, values.shape[-1]))
+    return rows.reshape(int(np.prod(shape, dtype=np.int64)), values.shape[-1])
 
 
 def force(
@@ -198,7 +233,8 @@ def wrapped(angle: Array) -> Array:
     return (angle + np.pi) % (2 * np.pi) - np.pi
 
 
-def _checked_inputs(network: Network, inputs: ArrayLike | None, owner: str) -> FloatArray | None:
+def checked_inputs(network: Network, inputs: ArrayLike | None, owner: str) -> FloatArray | None:
+    """Return inputs (..., n_in) that a network can take; None where there are none."""
     if inputs is None:
         if network.clamps_inputs:
             raise ValueError(

@@ -129,6 +129,8 @@ class Equilibrium:
     eigenvalue_error : ndarray, shape (...), or None
         How far the true one may be from it: rounding where it was computed densely; on a large sparse network
         ``smallest_eigenvalue`` is an upper end, and less this a lower end, of an interval that holds the true one.
+    network : Network or None
+        The network it was found for.
 
     See Also
     --------
@@ -159,6 +161,7 @@ class Equilibrium:
     inputs: FloatArray | None
     eigenvalue_error: FloatArray | None = None
     system: System | None = field(default=None, repr=False)
+    network: Network | None = field(default=None, repr=False)
 
     @property
     def shape(self) -> Shape:
@@ -335,30 +338,33 @@ def find_equilibrium(
     unwinds = isinstance(start, str) and start == "random"
     chosen = persistent_solver(solver, system, "find_equilibrium", progress, unwinds=unwinds)
     data = None if inputs is None else np.broadcast_to(np.asarray(inputs, float), (*shape, len(network.inputs)))
-    return settle(system, shape, first, chosen, tolerance=tolerance, eigenvalue=eigenvalue, inputs=data)
+    return settle(
+        system, shape, first, chosen, tolerance=tolerance, eigenvalue=eigenvalue, inputs=data, network=network
+    )
 
 
 def settle(
     system: System, shape: Shape, first: Array, solver: Solver, *, tolerance: float = 1e-12,
-    eigenvalue: bool = False, inputs: FloatArray | None = None,
+    eigenvalue: bool = False, inputs: FloatArray | None = None, network: Network | None = None,
 ) -> Equilibrium:  # fmt: skip
     """Solve a flat system from phases ``first`` (B, N) and certify the result, shaped as ``shape``."""
     phases = system.place(first)
     limits = tolerance_of(system, tolerance, phases)
-    excess = system.locking_excess()
-    locked_out = np.any(excess > 0, axis=1)
-    solved = np.flatnonzero(~locked_out)
-    steps = np.zeros(system.batch, dtype=np.int64)
-    left, names = np.zeros(system.batch), np.full(system.batch, "none", dtype=object)
-    if np.any(locked_out):
-        left[locked_out] = residual(system, system.take(np.flatnonzero(locked_out)).force(phases[locked_out]))
-    if solved.size:
+    locked_out = system.locked_out()
+    blocking = np.full(system.batch, -1)
+    left, steps = np.zeros(system.batch), np.zeros(system.batch, dtype=np.int64)
+    names = np.full(system.batch, "none", dtype=object)
+    solved, part = np.arange(system.batch), system
+    if locked_out.any():
+        out, solved = np.flatnonzero(locked_out), np.flatnonzero(~locked_out)
+        blocking[out] = np.argmax(system.locking_excess()[out], axis=1)
+        left[out] = residual(system, system.take(out).force(phases[out]))
         part = system.take(solved)
+    if solved.size:
         solution = solver.solve(part, phases[solved], limits[solved])
         phases[solved], left[solved], steps[solved] = solution.phases, solution.residual, solution.steps
         names[solved] = solution.names(solver)
-    blocking = np.where(locked_out, np.argmax(excess, axis=1), -1)
-    return _certify(system, shape, Solution(phases, left, steps), names, limits, blocking, eigenvalue, inputs)
+    return _certify(system, shape, Solution(phases, left, steps), names, limits, blocking, eigenvalue, inputs, network)
 
 
 def tolerance_of(system: System, tolerance: float, phases: Array) -> FloatArray:
@@ -377,7 +383,7 @@ def tolerance_of(system: System, tolerance: float, phases: Array) -> FloatArray:
 
 def _certify(
     system: System, shape: Shape, solution: Solution, names: NDArray[np.object_], limits: FloatArray,
-    blocking: IntArray, eigenvalue: bool, inputs: FloatArray | None,
+    blocking: IntArray, eigenvalue: bool, inputs: FloatArray | None, network: Network | None,
 ) -> Equilibrium:  # fmt: skip
     phases = solution.phases
     converged = (solution.residual <= limits) & (blocking < 0)
@@ -409,6 +415,7 @@ def _certify(
         inputs=inputs if inputs is None else frozen_array(inputs),
         eigenvalue_error=shaped(error) if eigenvalue else None,
         system=system,
+        network=network,
     )
     if part is system and isinstance(state, algebra_of(system)) and state.fits_in_memory:
         # What the certificate factored, gradients solve with.

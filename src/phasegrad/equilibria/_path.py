@@ -4,6 +4,10 @@ Every weight of the Laplacian, K H'(theta_j - theta_i) of an edge or what a fiel
 the straight way from a to b. The least that each becomes makes a Laplacian L_min with v.L_min v <= v.L(theta) v for
 every theta on the way: if L_min is positive definite, all of them are. Where it is not, the two halves of the way are
 looked at by themselves, so that weights which rise while others fall do not hide the answer.
+
+Weights are sampled on the way, and bounded between two samples by the parabola through three. The higher the harmonics
+of the interactions are, the closer are the samples. The harmonics of an interaction that is no finite series, and of a
+term without one, are not known: the bound then holds where no weight has a wave shorter than about a radian.
 """
 
 from __future__ import annotations
@@ -13,9 +17,11 @@ import numpy as np
 from phasegrad._validation import FloatArray
 from phasegrad.dynamics import System
 from phasegrad.linearised import is_positive_with
+from phasegrad.terms import Interaction
 
 _HALVINGS = 4
-# Radians between two looks at the weights; between them a weight is a parabola, up to the fourth power of this.
+# Radians of the highest harmonic between two looks at the weights; between them a weight is a parabola, up to the
+# fourth power of this.
 _SPACING = 0.05
 
 
@@ -42,7 +48,8 @@ def _least_is_positive(system: System, first: FloatArray, last: FloatArray) -> b
 
 def _least_weights(system: System, first: FloatArray, last: FloatArray) -> list[FloatArray]:
     """Return the least weight of every edge, (E,), diagonal entry, (N,), and sum of two phases, (E,), on the way."""
-    pieces = max(2, int(np.ceil(largest_change(system, last - first) / _SPACING)))
+    waves = _highest_harmonic(system) * largest_change(system, last - first)
+    pieces = max(2, int(np.ceil(waves / _SPACING)))
     before = now = least = _weights(system, first)
     bend = np.zeros_like(now)
     for k in range(1, pieces + 1):
@@ -51,10 +58,18 @@ def _least_weights(system: System, first: FloatArray, last: FloatArray) -> list[
             bend = np.maximum(bend, np.abs(after - 2 * now + before))
         least = np.minimum(least, after)
         before, now = now, after
-    # A parabola through three points falls below the lowest of them by an eighth of their second difference at most.
-    least = least - bend / 8
+    # A parabola through three points falls below the lowest of them by an eighth of their second difference at most; a
+    # seventh leaves room for the fourth power of the spacing.
+    least = least - bend / 7
     edges, nodes = system.graph.n_edges, system.graph.size
     return np.split(least, [edges, edges + nodes])
+
+
+def _highest_harmonic(system: System) -> int:
+    """Return the number of the highest harmonic of all interactions that are finite series, at least 1."""
+    interactions = (getattr(term, "interaction", None) for term in system.terms)
+    series = (each.series for each in interactions if isinstance(each, Interaction))
+    return max((int(np.flatnonzero(each)[-1]) + 1 for each in series if each is not None), default=1)
 
 
 def _weights(system: System, phases: FloatArray) -> FloatArray:

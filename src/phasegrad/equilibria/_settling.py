@@ -21,7 +21,10 @@ _NUMBERS = 2_000_000
 class Settling:
     """Solver and tolerance with which a network is let settle from phase zero.
 
-    Training, scoring, prediction and the model file share one, so that a sample ends in the same state everywhere.
+    Scores during training, predictions and the model file share one, and try the same solvers in the same order: a
+    sample that a prediction settles counts as settled in the history too. An update of training gives a sample up
+    sooner, a plan with warm starts begins where the last sample ended, and the torch engine settles by sweeps; of
+    several stable states these may end in another one.
 
     Parameters
     ----------

@@ -1,42 +1,67 @@
 """Gradients: every way to one behind one signature, and the table that compares them."""
 
 from phasegrad.gradients._accuracy import LIMIT
-from phasegrad.gradients._adjoint import adjoint
-from phasegrad.gradients._autograd import autograd
+from phasegrad.gradients._beta import beta_for
 from phasegrad.gradients._compare import GradientTable, check_gradients, cosine, relative_error
-from phasegrad.gradients._copies import dyadic
-from phasegrad.gradients._differences import finite_difference
+from phasegrad.gradients._exact import exact_slopes
+from phasegrad.gradients._gradient import Gradient, GradientWarning, unwarned
+from phasegrad.gradients._local import local_products
 from phasegrad.gradients._means import MeanGradient
-from phasegrad.gradients._measured import gradient_from_phases
-from phasegrad.gradients._moving import continuous
-from phasegrad.gradients._nudged import centred, holomorphic, random_sign, two_phase
-from phasegrad.gradients._planning import Measurement, plan_measurement, suggest_beta
-from phasegrad.gradients._propagation import TRAINED, Propagation
-from phasegrad.gradients._question import Gradient, GradientWarning, unwarned
-from phasegrad.gradients._thermal import stochastic
+from phasegrad.gradients._meter import Meter, checked_meter
+from phasegrad.gradients._method import Method
+from phasegrad.gradients._nudging import NUDGES, NudgedStates, Nudging, settle_nudged
+from phasegrad.gradients._problem import Problem, pose
+from phasegrad.gradients._propagation import Propagation
+from phasegrad.gradients._reading import combined, gradient_from_phases
+from phasegrad.gradients._schemes import Scheme
+from phasegrad.gradients._suggest_beta import suggest_beta
+from phasegrad.gradients.methods import METHODS
+from phasegrad.gradients.methods.adjoint import adjoint
+from phasegrad.gradients.methods.autograd import autograd
+from phasegrad.gradients.methods.centred import centred
+from phasegrad.gradients.methods.continuous import continuous
+from phasegrad.gradients.methods.dyadic import dyadic
+from phasegrad.gradients.methods.finite_difference import TRAINING_STEP, finite_difference
+from phasegrad.gradients.methods.holomorphic import holomorphic
+from phasegrad.gradients.methods.random_sign import random_sign
+from phasegrad.gradients.methods.stochastic import stochastic
+from phasegrad.gradients.methods.two_phase import two_phase
 
 __all__ = [
     "LIMIT",
-    "TRAINED",
+    "METHODS",
+    "NUDGES",
+    "TRAINING_STEP",
     "Gradient",
     "GradientTable",
     "GradientWarning",
     "MeanGradient",
-    "Measurement",
+    "Meter",
+    "Method",
+    "NudgedStates",
+    "Nudging",
+    "Problem",
     "Propagation",
+    "Scheme",
     "adjoint",
     "autograd",
+    "beta_for",
     "centred",
     "check_gradients",
+    "checked_meter",
+    "combined",
     "continuous",
     "cosine",
     "dyadic",
+    "exact_slopes",
     "finite_difference",
     "gradient_from_phases",
     "holomorphic",
-    "plan_measurement",
+    "local_products",
+    "pose",
     "random_sign",
     "relative_error",
+    "settle_nudged",
     "stochastic",
     "suggest_beta",
     "two_phase",

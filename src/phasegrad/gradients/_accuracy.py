@@ -8,7 +8,8 @@ import numpy as np
 
 from phasegrad._validation import BoolArray
 from phasegrad.gradients._exact import natural_size
-from phasegrad.gradients._question import Gradient, Question, warn
+from phasegrad.gradients._gradient import Gradient, warn
+from phasegrad.gradients._problem import Problem
 
 #: Share of the largest entry of a gradient that its stated error may be before a warning says so.
 LIMIT = 0.01
@@ -22,19 +23,19 @@ NEARLY_SINGULAR = (
 _NOTHING = 1e-9
 
 
-def checked(question: Question, gradient: Gradient, advice: Callable[[], str], limit: float = LIMIT) -> Gradient:
+def checked(problem: Problem, gradient: Gradient, advice: Callable[[], str], limit: float = LIMIT) -> Gradient:
     """Return the gradient, with a warning where its stated error exceeds the limit."""
     worst = 0.0, ""
-    for name in question.wrt:
+    for name in problem.wrt:
         relative = gradient.relative_error(name).ravel()
-        large = _matters(question, gradient, name, relative > limit)
+        large = _matters(problem, gradient, name, relative > limit)
         if np.any(large) and float(np.max(relative[large])) > worst[0]:
             worst = float(np.max(relative[large])), name
     if worst[1]:
         count = int(np.sum(gradient.relative_error(worst[1]) > limit))
         which = "" if gradient.cost.size == 1 else f" of the worst of {count} such samples out of {gradient.cost.size}"
         warn(
-            f"{question.owner}: the gradient by {worst[1]}{which} may be off by {in_words(worst[0])} of its largest "
+            f"{problem.owner}: the gradient by {worst[1]}{which} may be off by {in_words(worst[0])} of its largest "
             f"entry; gradient.error has the estimate for every entry. {advice()}"
         )
     return gradient
@@ -47,10 +48,10 @@ def in_words(share: float) -> str:
     return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.2g} %"
 
 
-def _matters(question: Question, gradient: Gradient, name: str, large: BoolArray) -> BoolArray:
+def _matters(problem: Problem, gradient: Gradient, name: str, large: BoolArray) -> BoolArray:
     """Return which of the large relative errors (B,) belong to more than a gradient that is zero but for rounding."""
     rows = np.flatnonzero(large)
     if rows.size:
         error = np.max(gradient.error[name].reshape(large.size, -1)[rows], axis=1)
-        large[rows] = ~(error <= _NOTHING * natural_size(question.take(rows))[name])
+        large[rows] = ~(error <= _NOTHING * natural_size(problem.take(rows))[name])
     return large

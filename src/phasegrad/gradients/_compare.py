@@ -12,33 +12,14 @@ from numpy.typing import ArrayLike
 
 from phasegrad._validation import FloatArray, choice
 from phasegrad.equilibria import Equilibrium
-from phasegrad.gradients._adjoint import adjoint
-from phasegrad.gradients._autograd import autograd
-from phasegrad.gradients._copies import dyadic
-from phasegrad.gradients._differences import finite_difference
 from phasegrad.gradients._drawing import plot_table
-from phasegrad.gradients._moving import continuous
-from phasegrad.gradients._nudged import centred, holomorphic, random_sign, two_phase
-from phasegrad.gradients._question import Gradient
-from phasegrad.gradients._thermal import stochastic
+from phasegrad.gradients._gradient import Gradient
+from phasegrad.gradients.methods import METHODS
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-#: Every way to a gradient, by name; the first six need nothing but their nudge.
-METHODS: dict[str, Callable[..., Gradient]] = {
-    method.__name__: method
-    for method in (
-        adjoint, two_phase, centred, holomorphic, finite_difference, autograd, dyadic, random_sign, continuous,
-        stochastic,
-    )
-}  # fmt: skip
-#: Those that are compared if none is named.
-DEFAULT = tuple(METHODS)[:6]
-_NUDGED = (two_phase, centred, random_sign, dyadic, continuous, stochastic)
-_CORRECTED = (two_phase, centred, holomorphic, random_sign)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +103,7 @@ def check_gradients(
     network, equilibrium, objective, target, frequencies
         As for `adjoint`.
     wrt : str or sequence of str, optional
-        Parameters to derive by, or "inputs"; all parameters that the network has if left out.
+        Parameters to differentiate with respect to, or "inputs"; all parameters that the network has if left out.
     methods : sequence of str, optional
         Adjoint, two_phase, centred, holomorphic, finite_difference and autograd if left out; by name also dyadic,
         random_sign, continuous and stochastic. Autograd is left out, and named so, where PyTorch is not installed.
@@ -156,27 +137,31 @@ def check_gradients(
     """
     if wrt is None:
         wrt = tuple(network.parameters)
-    wanted = DEFAULT if methods is None else (methods,) if isinstance(methods, str) else tuple(methods)
+    missing: tuple[str, ...] = ()
+    if methods is None:
+        compared = [each for each in METHODS.values() if each.compared]
+        methods = [each.name for each in compared]
+        missing = tuple(
+            each.name for each in compared if each.package and importlib.util.find_spec(each.package) is None
+        )
+    wanted = (methods,) if isinstance(methods, str) else tuple(methods)
     if not wanted:
         raise ValueError("The 'methods' parameter of check_gradients must name at least one method.")
     for name in wanted:
         choice("methods", name, METHODS, "check_gradients")
-    missing: tuple[str, ...] = ()
-    if methods is None and importlib.util.find_spec("torch") is None:
-        missing = ("autograd",)
     used = tuple(name for name in wanted if name not in missing)
     parameters = (wrt,) if isinstance(wrt, str) else tuple(wrt)
+    settings = {"beta": beta, "correction": correction, "step": step, "rate": rate, "temperature": temperature}
     gradients = {}
     for name in used:
         if progress is not None:
             progress(name)
         method = METHODS[name]
-        options: dict[str, Any] = {"beta": beta} if method in _NUDGED else {}
-        options |= {"correction": correction} if method in _CORRECTED else {}
-        options |= {"step": step} if method is finite_difference else {}
-        options |= {"rate": rate} if method is continuous else {}
-        options |= {"temperature": temperature} if method is stochastic else {}
-        gradients[name] = method(
+        options = {option: value for option, value in settings.items() if method.takes(option)}
+        if method.usual is not None and np.iscomplexobj(method.usual.strengths):
+            # Complex nudges lose no digits by being weak, and choose their own.
+            del options["beta"]
+        gradients[name] = method.function(
             network, equilibrium, objective, target, wrt=parameters, frequencies=frequencies, **options
         )
     cosines, errors, stated = {}, {}, {}

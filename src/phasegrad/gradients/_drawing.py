@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from phasegrad.gradients._compare import GradientTable
-    from phasegrad.gradients._question import Gradient
+    from phasegrad.gradients._gradient import Gradient
 
 # The smallest number that a relative error can be told from: its shade is white, that of 1 the darkest.
 _NONE = float(np.finfo(float).eps) / 2
 
 
 def plot_gradient(gradient: Gradient, ax: Axes | None, parameter: str | None, against: Any) -> Axes:
-    """Draw the mean gradient by one parameter; `Gradient.plot` says how."""
+    """Draw the mean gradient with respect to one parameter; `Gradient.plot` says how."""
     owner = "Gradient.plot"
     name = choice("parameter", parameter or next(iter(gradient.values)), gradient.values, owner)
     if against is not None and not hasattr(against, "values"):
@@ -32,7 +32,8 @@ def plot_gradient(gradient: Gradient, ax: Axes | None, parameter: str | None, ag
             raise ValueError(
                 f"Two gradients that are compared have as many entries. Got {values.shape[-1]} and {beside.size}."
             )
-    mean, error = _mean(gradient, values, owner), _mean(gradient, gradient.error[name], owner)
+    mean = _mean(gradient, values, owner)
+    error = _mean(gradient, gradient.error[name], owner) if gradient.error else None
     with canvas(ax, owner, 4.5, 3.0) as axes:
         draw_bars(
             axes, mean, colours=COLOURS.get(name, CYCLE[4]), errors=error,

@@ -23,8 +23,7 @@ import numpy as np
 from phasegrad._process import on_one_blas_thread
 from phasegrad._validation import Array, BoolArray, FloatArray
 from phasegrad.gradients._local import local_products, rounded_sizes, transposed_product
-from phasegrad.gradients._question import Question
-from phasegrad.linearised import Linearised, linearise, parts
+from phasegrad.gradients._problem import Problem
 
 _EPS = float(np.finfo(float).eps)
 # Roundings of a force or a product, in units of the last place of its largest part.
@@ -47,50 +46,48 @@ class Exact:
 
 
 @on_one_blas_thread
-def exact_slopes(question: Question) -> Exact:
+def exact_slopes(problem: Problem) -> Exact:
     """Return the adjoint gradient of a flat batch with its error, a part of the batch at a time.
 
     Costs one solve per sample and, for the error, a few more with the same factors; on a sparse network two solves to
     two digits, which together cost less than one more to rounding.
     """
-    found = [_exact_part(question.take(rows)) for rows in parts(question.system)]
-    if not found:
-        found = [_exact_part(question)]
+    parts = [_exact_part(part) for _, part in problem.parts]
     return Exact(
-        {name: np.concatenate([part.values[name] for part in found]) for name in question.wrt},
-        {name: np.concatenate([part.errors[name] for part in found]) for name in question.wrt},
-        np.concatenate([part.regular for part in found]),
+        {name: np.concatenate([part.values[name] for part in parts]) for name in problem.wrt},
+        {name: np.concatenate([part.errors[name] for part in parts]) for name in problem.wrt},
+        np.concatenate([part.regular for part in parts]),
     )
 
 
-def distances(question: Question, values: Mapping[str, Array], exact: Exact) -> dict[str, FloatArray]:
-    """Return how far slopes by another method are from the exact ones, plus what those may be off, (B, width).
+def distances(problem: Problem, values: Mapping[str, Array], exact: Exact) -> dict[str, FloatArray]:
+    """Return how far the slopes of another method are from the exact ones, plus what those may be off, (B, width).
 
     Where there are no exact ones, nothing is known.
     """
     found = {}
-    for name in question.wrt:
-        far = np.abs(question.in_units(name, values[name] - exact.values[name])) + exact.errors[name]
+    for name in problem.wrt:
+        far = np.abs(problem.in_units(name, values[name] - exact.values[name])) + exact.errors[name]
         found[name] = np.where(exact.regular[:, None], far, np.inf)
     return found
 
 
-def force_rounding(question: Question) -> FloatArray:
+def force_rounding(problem: Problem) -> FloatArray:
     """Return how much of the force on every oscillator may be rounding, (B, N), the phases taken as they are."""
-    system, phases = question.system, question.phases
+    system, phases = problem.system, problem.phases
     # A clamped phase is a product of the data, rounded as large as it is, and counted from where x = 0 sits.
     clamped = np.zeros_like(phases)
     if system.graph.clamped:
-        clamped[:, system.graph.held] = np.abs(system.held_phases) + abs(question.network.input_phase)
+        clamped[:, system.graph.held] = np.abs(system.held_phases) + abs(problem.network.input_phase)
     angles = np.abs(system.graph.angles(phases)) + sum(
         np.take(clamped, ends, axis=1) for ends in (system.graph.first, system.graph.second)
     )
     size = np.abs(system.drive) + np.zeros_like(phases)
     if system.graph.pinned:
         # The mean frequency is subtracted from every one of them, and data may drive all.
-        size += np.max(np.abs(question.network.omega), initial=0.0)
-        if question.inputs is not None:
-            size += question.network.input_scale * np.max(np.abs(question.inputs), axis=1, keepdims=True)
+        size += np.max(np.abs(problem.network.omega), initial=0.0)
+        if problem.inputs is not None:
+            size += problem.network.input_scale * np.max(np.abs(problem.inputs), axis=1, keepdims=True)
     for term in system.terms:
         forward, backward, diagonal, sums, outer = term.stiffest(system.graph, system.values)
         if forward is not None and backward is not None:
@@ -114,50 +111,50 @@ def force_rounding(question: Question) -> FloatArray:
     return _ROUNDINGS * _EPS * size
 
 
-def _exact_part(question: Question) -> Exact:
-    solver, free = linearise(question.system, question.phases), question.network.graph.free
-    moving, regular = solver.solve(question.slope(question.phases)[:, free], transposed=True)
-    response = question.system.spread(moving)
-    products = _products(question, question.phases, response)
-    values = question.collected(products)
-    errors = {name: np.zeros((question.system.batch, 1)) for name in question.wrt}
-    force, rounding = question.system.force(question.phases)[:, free], force_rounding(question)[:, free]
-    for signs in _signs(free.size)[: 1 if solver.iterates or _is_attractive(question) else 2]:
+def _exact_part(problem: Problem) -> Exact:
+    solver, free = problem.linearised, problem.network.graph.free
+    moving, regular = solver.solve(problem.slope(problem.phases)[:, free], transposed=True)
+    response = problem.system.spread(moving)
+    products = _products(problem, problem.phases, response)
+    values = problem.collected(products)
+    errors = {name: np.zeros((problem.system.batch, 1)) for name in problem.wrt}
+    force, rounding = problem.system.force(problem.phases)[:, free], force_rounding(problem)[:, free]
+    for signs in _signs(free.size)[: 1 if solver.iterates or _is_attractive(problem) else 2]:
         shift, _ = solver.solve(force + signs * rounding, accuracy=_ROUGHLY)
         far = ~(np.max(np.abs(shift), axis=1, initial=0.0) <= _FAR)
         shift[far] = 0.0
-        moved = _moved(question, solver, response, shift, signs)
-        for name in question.wrt:
-            change = np.abs(question.in_units(name, moved[name] - values[name]))
+        moved = _moved(problem, response, shift, signs)
+        for name in problem.wrt:
+            change = np.abs(problem.in_units(name, moved[name] - values[name]))
             largest = np.max(change, axis=1, keepdims=True, initial=0.0)
             largest[far | ~np.isfinite(largest[:, 0])] = np.inf
             errors[name] = np.maximum(errors[name], largest)
-    sizes = rounded_sizes(question, products, response)
-    stated = {name: _SAFETY * errors[name] + 2 * _ROUNDINGS * _EPS * sizes[name] for name in question.wrt}
+    sizes = rounded_sizes(problem, products, response)
+    stated = {name: _SAFETY * errors[name] + 2 * _ROUNDINGS * _EPS * sizes[name] for name in problem.wrt}
     return Exact(values, stated, regular)
 
 
-def _products(question: Question, phases: Array, response: Array) -> dict[str, Array]:
-    return local_products(question.network, question.system, question.wrt, phases, response)
+def _products(problem: Problem, phases: Array, response: Array) -> dict[str, Array]:
+    return local_products(problem.network, problem.system, problem.wrt, phases, response)
 
 
-def _moved(question: Question, solver: Linearised, response: Array, shift: Array, signs: Array) -> dict[str, Array]:
+def _moved(problem: Problem, response: Array, shift: Array, signs: Array) -> dict[str, Array]:
     """Return the gradient at a state moved by ``shift`` (B, n), its linear system rounded as ``signs`` say."""
-    free = question.network.graph.free
-    phases = question.phases.copy()
+    free = problem.network.graph.free
+    phases = problem.phases.copy()
     phases[:, free] += shift
-    slope = question.slope(phases)
-    product, size = transposed_product(question.system, phases, response)
+    slope = problem.slope(phases)
+    product, size = transposed_product(problem.system, phases, response)
     left = slope - product
     left[:, free] += signs * _ROUNDINGS * _EPS * (size + np.abs(slope))[:, free]
-    change, _ = solver.solve(left[:, free], transposed=True, accuracy=_ROUGHLY)
-    return question.collected(_products(question, phases, response + question.system.spread(change)))
+    change, _ = problem.linearised.solve(left[:, free], transposed=True, accuracy=_ROUGHLY)
+    return problem.collected(_products(problem, phases, response + problem.system.spread(change)))
 
 
-def _is_attractive(question: Question) -> bool:
+def _is_attractive(problem: Problem) -> bool:
     """Return whether no weight of the Laplacian is negative."""
-    graph, system = question.network.graph, question.system
-    weights = (term.stiffness(graph, system.values, question.phases) for term in system.terms)
+    graph, system = problem.network.graph, problem.system
+    weights = (term.stiffness(graph, system.values, problem.phases) for term in system.terms)
     return all(
         each.outer is None and all(part is None or float(np.min(part, initial=0.0)) >= 0 for part in each[:4])
         for each in weights
@@ -168,17 +165,17 @@ def _signs(size: int) -> tuple[FloatArray, FloatArray]:
     return np.ones(size), np.random.default_rng(size).choice([-1.0, 1.0], size)
 
 
-def natural_size(question: Question) -> dict[str, FloatArray]:
-    """Return how large the gradient by every parameter is nearby, (B,): a zero is told from what is merely small.
+def natural_size(problem: Problem) -> dict[str, FloatArray]:
+    """Return how large the gradient of every name is nearby, (B,), which tells a zero from what is merely small.
 
     That is with all phases turned by up to a radian, the cost a thousandth of a radian away from its minimum, and a
     hundred thousandth of the largest response everywhere.
     """
-    offsets = np.random.default_rng(question.phases.shape[1]).uniform(-1.0, 1.0, question.phases.shape[1])
-    nearby, free = question.phases + offsets, question.network.graph.free
-    slope = np.abs(question.slope(question.phases)) + 1e-3 * np.abs(question.slope(nearby))
-    solver = linearise(question.system, question.phases)
-    response = question.system.spread(solver.solve(slope[:, free], transposed=True, accuracy=_ROUGHLY)[0])
+    offsets = np.random.default_rng(problem.phases.shape[1]).uniform(-1.0, 1.0, problem.phases.shape[1])
+    nearby, free = problem.phases + offsets, problem.network.graph.free
+    slope = np.abs(problem.slope(problem.phases)) + 1e-3 * np.abs(problem.slope(nearby))
+    solution, _ = problem.linearised.solve(slope[:, free], transposed=True, accuracy=_ROUGHLY)
+    response = problem.system.spread(solution)
     response += 1e-5 * np.max(np.abs(response), axis=1, keepdims=True, initial=0.0) * np.sign(offsets)
-    slopes = question.collected(_products(question, nearby, response))
+    slopes = problem.collected(_products(problem, nearby, response))
     return {name: np.max(np.abs(slope), axis=1, initial=0.0) for name, slope in slopes.items()}

@@ -18,7 +18,7 @@ import numpy as np
 
 from phasegrad._validation import Array
 from phasegrad.dynamics import System
-from phasegrad.gradients._question import INPUTS, Question, asked_terms
+from phasegrad.gradients._problem import INPUTS, Problem, asked_terms
 from phasegrad.networks import Network
 
 
@@ -27,7 +27,7 @@ def local_products(
 ) -> dict[str, Array]:
     """Return lambda . dF/dp for all nodes or edges, by every parameter asked for, and for the data.
 
-    Some of them may share a parameter; see `Question.collected`.
+    Some of them may share a parameter; see `Problem.collected`.
     """
     graph = network.graph
     slopes: dict[str, Array] = {}
@@ -57,21 +57,21 @@ def energy_slopes(network: Network, system: System, wrt: Sequence[str], phases: 
     return {name: slopes[name] for name in wrt}
 
 
-def rounded_sizes(question: Question, products: Mapping[str, Array], response: Array) -> dict[str, Array]:
+def rounded_sizes(problem: Problem, products: Mapping[str, Array], response: Array) -> dict[str, Array]:
     """Return what the rounding of the gradient that `local_products` at the equilibrium make is a share of, (B, width).
 
     Slopes that share a parameter may cancel, their rounding does not.
     """
-    graph, values = question.network.graph, question.collected(products)
-    alone = question.collected({name: np.abs(slope) for name, slope in products.items()})
-    sizes = {name: np.maximum(alone[name], np.abs(question.in_units(name, each))) for name, each in values.items()}
-    if INPUTS in question.wrt and graph.clamped:
-        both = transposed_product(question.system, question.phases, response)[1]
-        sizes[INPUTS] = question.network.input_scale * both[:, graph.held]
-    elif INPUTS in question.wrt:
+    graph, values = problem.network.graph, problem.collected(products)
+    alone = problem.collected({name: np.abs(slope) for name, slope in products.items()})
+    sizes = {name: np.maximum(alone[name], np.abs(problem.in_units(name, each))) for name, each in values.items()}
+    if INPUTS in problem.wrt and graph.clamped:
+        both = transposed_product(problem.system, problem.phases, response)[1]
+        sizes[INPUTS] = problem.network.input_scale * both[:, graph.held]
+    elif INPUTS in problem.wrt:
         # Where the frame turns with the mean frequency a mean is taken away, of which little may be left.
         largest = np.max(np.abs(response), axis=1, keepdims=True, initial=0.0)
-        sizes[INPUTS] = np.abs(values[INPUTS]) + question.network.input_scale * largest
+        sizes[INPUTS] = np.abs(values[INPUTS]) + problem.network.input_scale * largest
     return sizes
 
 

@@ -8,23 +8,25 @@ method (`Propagation`) gives the slopes of every sample, which are summed here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from phasegrad._validation import Array, BoolArray, FloatArray, IntArray
 from phasegrad.dynamics import Pull, System
 from phasegrad.equilibria import Status
-from phasegrad.gradients._differences import difference_slopes
-from phasegrad.gradients._nudged import drawn_signs
+from phasegrad.gradients._problem import Problem
 from phasegrad.gradients._propagation import Propagation
-from phasegrad.gradients._question import Question
+from phasegrad.gradients._schemes import Scheme
 from phasegrad.linearised import PhasorLaplacian, linearise
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost
 from phasegrad.solvers import BATCHED, FOLLOWING, STOPPING
-from phasegrad.terms import States
+from phasegrad.terms import States, Term
 
+#: Sums the slopes of one term over samples with their shares (R, b), (R, width) by name.
+_Read: TypeAlias = Callable[[Term, FloatArray], Mapping[str, FloatArray]]
 # What a linear solve may leave of its right-hand side.
 
 
@@ -77,51 +79,67 @@ class MeanGradient:
         ``streams``.
         """
         rows = np.flatnonzero(share.ravel() > 0)
-        if by.method == "finite_difference":
-            return self._differences(rows, share, names, raw=frequencies == "raw")
-        if not (by.exact or by.contrasts):
-            return self._one_by_one(rows, share, names, by, frequencies, streams)
-        span = np.full(share.size, 2 * by.beta if by.method == "centred" else by.beta)
         if by.exact:
             response, found = self._response(rows)
-            found &= np.all(np.isfinite(response[rows]), axis=1)
-            response[rows[~found]] = 0.0
+            return self._by_terms(self._products(response), rows, found, share, names, frequencies)
+        scheme = by.contrast
+        if scheme is None:
+            return self._one_by_one(rows, share, names, by, frequencies, streams)
+        signs = np.ones(share.size)
+        if by.draws:
+            signs = np.concatenate([np.ravel(by.signs(share.shape[1], stream)) for stream in streams])
+        plus, minus, found = self._nudged(rows, by, scheme, signs)
+        span = by.beta / float(np.real(scheme.weights[0])) * signs
+        if self.system.reciprocal:
+            read = self._contrast(plus, minus, span)
         else:
-            if by.method == "random_sign":
-                span *= np.concatenate([drawn_signs(share.shape[1], stream)[:, 0] for stream in streams])
-            plus, minus, found = self._nudged(rows, by, np.sign(span))
+            read = self._products(self.system.gauged((minus - plus) / span[:, None]))
+        return self._by_terms(read, rows, found, share, names, frequencies)
+
+    def _contrast(self, plus: Array, minus: Array, span: FloatArray) -> _Read:
+        """Return what sums the differences of slopes between two states (R b, N), over the nudge between them."""
+        graph, values = self.system.graph, self.system.values
+        held = None if self.state is None else self.state.phasors.held
+        ahead, behind = States(graph, plus, held), States(graph, minus, held)
+        return lambda term, share: term.summed_contrast(graph, values, ahead, behind, share / span.reshape(share.shape))
+
+    def _products(self, response: Array) -> _Read:
+        """Return what sums the products of a response (R b, N) with the slopes of the forces."""
+        graph, values = self.system.graph, self.system.values
+        return lambda term, share: term.summed_products(graph, values, self.phases, response, share)
+
+    def _by_terms(
+        self,
+        read: _Read,
+        rows: IntArray,
+        found: BoolArray,
+        share: FloatArray,
+        names: Sequence[str],
+        frequencies: str,
+    ) -> tuple[dict[str, FloatArray], BoolArray]:
+        """Return the sums by every parameter named, each term summing its own."""
         used = np.zeros(share.size, dtype=bool)
         used[rows] = found
-        share = _rebalanced(share, used)
+        share, graph = _rebalanced(share, used), self.system.graph
         sums: dict[str, FloatArray] = {}
-        graph, values = self.system.graph, self.system.values
-        contrasts = not by.exact and self.system.reciprocal
-        if contrasts:
-            held = None if self.state is None else self.state.phasors.held
-            states = [States(graph, phases, held) for phases in (plus, minus)]
-        elif not by.exact:
-            response = self.system.gauged((minus - plus) / span[:, None])
         for term in self.system.terms:
             asked = [parameter for parameter in term.parameters if parameter.name in names]
-            if not asked:
-                continue
-            if contrasts:
-                slopes = term.summed_contrast(graph, values, states[0], states[1], share / span.reshape(share.shape))
-            else:
-                slopes = term.summed_products(graph, values, self.phases, response, share)
+            slopes = read(term, share) if asked else {}
             for parameter in asked:
                 name, total = parameter.name, graph.sharing.collect(parameter.on, slopes[parameter.name])
                 sums[name] = term.raw_slope(graph, name, total) if frequencies == "raw" else total
         return sums, used
 
-    def _nudged(self, rows: IntArray, by: Propagation, sign: FloatArray) -> tuple[Array, Array, BoolArray]:
-        """Return the phases under nudges of the samples' signs, (R b,), and under the other sign or free.
+    def _nudged(
+        self, rows: IntArray, by: Propagation, scheme: Scheme, signs: FloatArray
+    ) -> tuple[Array, Array, BoolArray]:
+        """Return the phases of the two states of a scheme, the nudges times the samples' signs (R b,).
 
         The mask says which of the samples ``rows`` were found.
         """
-        signs = np.array([1.0, -1.0] if by.method == "centred" else [1.0])
-        stacked = np.concatenate([rows] * signs.size)
-        strengths = np.repeat(signs, rows.size) * sign[stacked] * by.beta
+        nudges = np.real(scheme.nudges)
+        stacked = np.concatenate([rows] * nudges.size)
+        strengths = np.repeat(nudges, rows.size) * signs[stacked] * by.beta
         pull = Pull(self.cost, self.nodes, self.target[stacked], strengths[:, None])
         found, limits = np.zeros(stacked.size, dtype=bool), self.limits[stacked]
         nudged = self.phases[stacked]
@@ -141,10 +159,10 @@ class MeanGradient:
             nudged[missing], found[missing] = solution.phases, solution.residual <= limits[missing]
         plus, minus = self.phases.copy(), self.phases
         plus[rows] = nudged[: rows.size]
-        if signs.size > 1:
+        if nudges.size > 1:
             minus = self.phases.copy()
             minus[rows] = nudged[rows.size :]
-        return plus, minus, np.all(found.reshape(signs.size, rows.size), axis=0)
+        return plus, minus, np.all(found.reshape(nudges.size, rows.size), axis=0)
 
     def _response(self, rows: IntArray) -> tuple[FloatArray, BoolArray]:
         """Return lambda = L^-T dC/dtheta of all samples, (R b, N), zero but for ``rows``, and where it was found."""
@@ -155,51 +173,49 @@ class MeanGradient:
             state = self.state.take(rows)
             moving, found = state.solve(np.take(response[rows], state.nodes, axis=1))
             response[rows[:, None], state.nodes] = moving
-            return response, found
-        dense = linearise(self.system.take(rows), self.phases[rows])
-        moving, found = dense.solve(np.take(response[rows], dense.nodes, axis=1), transposed=True)
+            return self._finite(response, rows, found)
+        alone = linearise(self.system.take(rows), self.phases[rows])
+        moving, found = alone.solve(np.take(response[rows], alone.nodes, axis=1), transposed=True)
         response[rows] = self.system.spread(moving)
-        return response, found
+        return self._finite(response, rows, found)
 
-    def _differences(
-        self, rows: IntArray, share: FloatArray, names: Sequence[str], *, raw: bool
-    ) -> tuple[dict[str, FloatArray], BoolArray]:
-        part = self.system.take(rows)
-        slopes, found = {}, np.ones(rows.size, dtype=bool)
-        for term in part.terms:
-            for parameter in term.parameters:
-                if parameter.name in names:
-                    each, good = difference_slopes(
-                        part, self.phases[rows], self.cost, self.nodes, self.target[rows], term, parameter,
-                        step=1e-5, raw=raw,
-                    )  # fmt: skip
-                    slopes[parameter.name], found = each, found & good
-        return self._summed(rows, share, slopes, found)
+    @staticmethod
+    def _finite(response: FloatArray, rows: IntArray, found: BoolArray) -> tuple[FloatArray, BoolArray]:
+        """Return responses, zero where they were not found or are not finite."""
+        found = found & np.all(np.isfinite(response[rows]), axis=1)
+        response[rows[~found]] = 0.0
+        return response, found
 
     def _one_by_one(
         self, rows: IntArray, share: FloatArray, names: Sequence[str], by: Propagation, frequencies: str,
         streams: Sequence[np.random.Generator],
     ) -> tuple[dict[str, FloatArray], BoolArray]:  # fmt: skip
         """Return the sums of the slopes that a method has for every sample, those of a network after the other."""
-        question = Question(
-            by.method, self.network, self.cost, (rows.size,), self.system.take(rows), self.phases[rows], self.nodes,
-            self.target[rows], None, np.full(rows.size, Status.STABLE, dtype=object), tuple(names), frequencies,
+        problem = Problem(
+            owner=by.method,
+            network=self.network,
+            objective=self.cost,
+            shape=(rows.size,),
+            system=self.system.take(rows),
+            phases=self.phases[rows],
+            nodes=self.nodes,
+            target=self.target[rows],
+            inputs=None,
+            status=np.full(rows.size, Status.STABLE, dtype=object),
+            wrt=tuple(names),
+            frequencies=frequencies,
+            turned=by.record.perturbs,
             correction=by.correction,
-        )  # fmt: skip
-        slopes = {name: np.zeros((rows.size, question.width(name))) for name in names}
+        )
+        slopes = {name: np.zeros((rows.size, problem.width(name))) for name in names}
         found = np.zeros(rows.size, dtype=bool)
         for r in range(share.shape[0]):
+            # What a method draws for a network comes from the stream of that network.
             mine = np.flatnonzero(rows // share.shape[1] == r)
             if mine.size:
-                values, found[mine] = by.slopes(question.take(mine), streams[r] if streams else None)
+                values, found[mine] = by.slopes(problem.take(mine), streams[r] if streams else None)
                 for name in names:
-                    slopes[name][mine] = question.in_units(name, values[name])
-        return self._summed(rows, share, slopes, found)
-
-    def _summed(
-        self, rows: IntArray, share: FloatArray, slopes: Mapping[str, FloatArray], found: BoolArray
-    ) -> tuple[dict[str, FloatArray], BoolArray]:
-        """Return the weighted sums of slopes (rows, width) of the samples that were found."""
+                    slopes[name][mine] = problem.in_units(name, values[name])
         used = np.zeros(share.size, dtype=bool)
         used[rows] = found
         weights, sums = _rebalanced(share, used), {}

@@ -38,6 +38,16 @@ class Scheme:
         """Whether the free state has a weight of its own."""
         return 0 in self.strengths
 
+    @property
+    def nudges(self) -> tuple[complex, ...]:
+        """The strengths other than zero."""
+        return tuple(strength for strength in self.strengths if strength)
+
+    @property
+    def contrasts(self) -> bool:
+        """Whether it is a difference of two states under real nudges, so that a batch can be settled at once."""
+        return len(self.weights) == 2 and not np.any(np.imag(self.strengths)) and sum(self.weights) == 0
+
 
 ONE_SIDED = Scheme((1.0, 0.0), (1.0, -1.0), 1, 5e-4)
 COMPLEX_STEP = Scheme((1j,), (-1j,), 2, 1e-16)

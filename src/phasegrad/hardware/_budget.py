@@ -13,12 +13,12 @@ import numpy as np
 
 from phasegrad._validation import FloatArray, whole_number
 from phasegrad.equilibria import find_equilibrium
-from phasegrad.gradients import Measurement, cosine, gradient_from_phases, plan_measurement
+from phasegrad.gradients import cosine, gradient_from_phases
 from phasegrad.hardware._chips import Ensemble
 from phasegrad.hardware._hardware import TOGETHER, Hardware
 from phasegrad.hardware._learning import OnDevice
+from phasegrad.measurement import Measurement, Readout, plan_measurement
 from phasegrad.networks import Network
-from phasegrad.readouts import Readout
 from phasegrad.training import History, Plan, Training, train_whole
 
 # Training samples whose mean gradient is compared with the exact one.
@@ -264,7 +264,7 @@ def _deployed(ideal: Training, data: Any, plan: Plan, chips: Ensemble) -> FloatA
 def _runs(plan: Plan, data: Any) -> int:
     """Return how often one chip settles for one sample while it learns, scores left aside."""
     first = data[0] if isinstance(data, list) else data
-    per_sample = (3 if plan.gradient == "centred" else 2) + (plan.lock_floor is not None)
+    per_sample = 1 + len(plan.propagation.record.signs or ()) + (plan.lock_floor is not None)
     return per_sample * plan.epochs * len(first.y_train)
 
 
@@ -274,7 +274,7 @@ def _cosines(chips: Ensemble, networks: Sequence[Network], data: Any, plan: Plan
     The latter is what a perfect meter would find by a very weak nudge after a very long time.
     """
     perfect = chips.hardware.replace(readout=Readout(), settling_time=None, jitter=0.0, drift=0.0)
-    exact = _gradients(perfect.ensemble(networks[0], chips.seeds), networks, data, plan, _WEAK)
+    exact = _gradients(Ensemble(perfect, networks[0], chips.seeds), networks, data, plan, _WEAK)
     measured = _gradients(chips, networks, data, plan, plan.beta)
     return np.array(
         [cosine(*both) if np.isfinite(both).all() else math.nan for both in zip(measured, exact, strict=True)]

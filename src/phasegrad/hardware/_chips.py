@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -11,10 +12,11 @@ from phasegrad._process import one_blas_thread
 from phasegrad._validation import Array, FloatArray, IntArray, finite_array, whole_number
 from phasegrad.dynamics import System, assemble
 from phasegrad.equilibria import tolerance_of
-from phasegrad.hardware._hardware import Hardware, Range
+from phasegrad.hardware._specification import Range, Specification
 from phasegrad.linearised import PhasorLaplacian, Verdict, stability
 from phasegrad.networks import Network
-from phasegrad.solvers import STOPPING, AlignedNewton, Fallback, flow, flow_steps, velocity
+from phasegrad.simulation import runge_kutta_step
+from phasegrad.solvers import STOPPING, AlignedNewton, Fallback, flow_steps, reference_runs_free, velocity
 from phasegrad.terms import Coupling, NodeField
 
 #: Moving oscillators from which chips settle one after another, by products of matrices.
@@ -53,7 +55,7 @@ class Ensemble:
     (3, 1, 9)
     """
 
-    def __init__(self, hardware: Hardware, network: Network, seeds: Sequence[int]) -> None:
+    def __init__(self, hardware: Specification, network: Network, seeds: Sequence[int]) -> None:
         if not isinstance(network, Network):
             raise TypeError(f"A chip is made for a Network. Got {type(network).__name__}.")
         self.hardware, self.network = hardware.fitted(network), network
@@ -166,10 +168,15 @@ class Ensemble:
         hardware, samples = self.hardware, start.shape[0] // len(streams)
         assert hardware.settling_time is not None
 
-        def draw() -> FloatArray:
-            return hardware.diffusion * _drawn(streams, samples, start.shape[1]).reshape(start.shape)
+        def rates(_time: float, phases: FloatArray) -> FloatArray:
+            return velocity(system, phases)
 
-        phases = flow(system, start, hardware.settling_time, steps, draw if hardware.jitter else None)
+        phases, step = start, hardware.settling_time / steps
+        for _ in range(steps):
+            phases = runge_kutta_step(rates, phases, 0.0, step)
+            if hardware.jitter:
+                noise = hardware.diffusion * _drawn(streams, samples, start.shape[1]).reshape(start.shape)
+                phases = phases + _diffused(system, math.sqrt(step) * noise)
         turning = np.max(np.abs(velocity(system, phases)), axis=1) * hardware.settling_time > _STILL_TURNING
         return np.where(turning[:, None], np.nan, phases)
 
@@ -210,11 +217,11 @@ class Chip:
     (2, 9)
     """
 
-    def __init__(self, hardware: Hardware, network: Network, seed: int) -> None:
+    def __init__(self, hardware: Specification, network: Network, seed: int) -> None:
         self._alone = Ensemble(hardware, network, [seed])
 
     @property
-    def hardware(self) -> Hardware:
+    def hardware(self) -> Specification:
         """What kind it is."""
         return self._alone.hardware
 
@@ -254,6 +261,14 @@ def _strengths(network: Network) -> list[tuple[str, int]]:
 
 def _drawn(streams: Sequence[np.random.Generator], *shape: int) -> FloatArray:
     return np.stack([stream.standard_normal(shape) for stream in streams])
+
+
+def _diffused(system: System, noise: FloatArray) -> FloatArray:
+    """Return by how much noise (B, N) moves the oscillators, counted as `velocity` counts."""
+    if reference_runs_free(system):
+        return noise - noise[:, [system.graph.reference]]
+    noise[:, system.graph.held] = 0
+    return noise
 
 
 def _at_rest(system: System, start: FloatArray) -> FloatArray:

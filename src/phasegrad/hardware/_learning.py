@@ -15,13 +15,23 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from phasegrad._validation import BoolArray, FloatArray, IntArray, choice, counted
-from phasegrad.gradients import gradient_from_phases
+from phasegrad.gradients import METHODS, gradient_from_phases
 from phasegrad.hardware._chips import Ensemble
 from phasegrad.hardware._device import Device
 from phasegrad.networks import Network
-from phasegrad.training import Arrays, DeviceError, Learner, Problem, Samples, Tallies, TrainingWarning, missing
+from phasegrad.training import (
+    HALVINGS,
+    Arrays,
+    DeviceError,
+    Learner,
+    Problem,
+    Samples,
+    Tallies,
+    TrainingWarning,
+    missing,
+    tally,
+)
 
-_HALVINGS = 6
 _SCORED_AT_ONCE = 4096
 _CALLS = ("program", "run", "read")
 # Radians beyond which the phases of most samples are taken for degrees. A settled network spreads over less than a
@@ -193,10 +203,11 @@ class OnDevice:
         if len(networks) != len(self.devices):
             have = f"{counted(len(self.devices), 'device')} and {counted(len(networks), 'network')}"
             return f"Training on devices needs one device per network. There are {have}."
-        if plan.gradient not in ("centred", "two_phase"):
+        readable = [name for name, method in METHODS.items() if method.readable]
+        if plan.gradient not in readable:
             return (
-                f"A device shows no gradient={plan.gradient!r}: it can only be nudged. Use gradient='centred' or "
-                "'two_phase'."
+                f"A device shows no gradient={plan.gradient!r}: it can only be nudged and read. Use gradient="
+                f"{' or '.join(map(repr, readable))}."
             )
         if plan.gradient_options:
             return "A device is nudged by +beta and -beta, or by +beta. Train without 'gradient_options'."
@@ -230,8 +241,8 @@ class _Trainer(Learner):
         self.devices, self.dead, self.warned = devices, dead, False
         for name, (low, high) in dict(devices.limits).items():
             if name in self.learn:
-                least, most = self.bounds.get(name, (-np.inf, np.inf))
-                self.bounds[name] = np.maximum(low, least), np.minimum(high, most)
+                least, most = self.descent.bounds.get(name, (-np.inf, np.inf))
+                self.descent.bounds[name] = np.maximum(low, least), np.minimum(high, most)
 
     @staticmethod
     def refuses(problem: Problem) -> str:
@@ -261,7 +272,7 @@ class _Trainer(Learner):
                 f"Device {lost[0]} returned NaN for all of {counted(count, 'sample')}: nothing settles there, or "
                 "nothing is read. Check what is programmed, or go on without it by OnDevice(..., dead='count')."
             )
-        return Tallies(*(each[:, None] for each in total))
+        return Tallies.epochs([total])
 
     def update(self, some: Samples, inputs: FloatArray, factor: float) -> Tallies:
         """Program, run, nudge and step for one batch of every network; return its sums."""
@@ -275,32 +286,18 @@ class _Trainer(Learner):
         share = weights / np.maximum(np.sum(weights, axis=1, keepdims=True), 1e-300)
         moves = np.any(weights > 0, axis=1) & self.active
         gradient = self._gradient(free, nudged, inputs, share, moves)
-        steps, memory = self.steps_of(gradient, factor, moves)
-        short = self._apply(steps, moves, settled, inputs)
-        self.progress = self.progress._replace(memory=self.progress.memory.merged(memory, moves))
+
+        def locked(trial: Arrays, asked: BoolArray) -> BoolArray:
+            del asked
+            self.devices.program(trial)
+            return ~np.any(settled & ~_locked(self._read(inputs)), axis=1)
+
+        short = self.step(gradient, factor, moves, locked)
         short |= np.any(nudged.locked & (nudged.beta < self.plan.beta), axis=1)
         return tallies._replace(
             skipped=tallies.skipped + missing(nudged.locked, some),
             shortened=short.astype(float), updates=moves.astype(float),
         )  # fmt: skip
-
-    def _apply(self, steps: Arrays, moves: BoolArray, settled: BoolArray, inputs: FloatArray) -> BoolArray:
-        """Take the steps, each halved until no sample unlocks that was locked; return where one was shortened."""
-        fraction, waiting = np.ones(moves.size), moves.copy()
-        guarded = self.plan.lock_floor is not None
-        for _ in range(_HALVINGS if guarded else 0):
-            self.devices.program(self.moved(steps, fraction, moves))
-            waiting &= np.any(settled & ~_locked(self._read(inputs)), axis=1)
-            if not waiting.any():
-                break
-            fraction[waiting] /= 2
-        if guarded:
-            # What six halvings did not save is not taken at all.
-            fraction[waiting] = 0.0
-        self.progress = self.progress._replace(parameters=self.moved(steps, fraction, moves))
-        if self.norms is not None:
-            self.norms.keep()
-        return fraction < 1.0
 
     def _read(self, inputs: FloatArray, torques: FloatArray | None = None) -> FloatArray:
         """Return readings (R, B, N) of a run; samples without a reading of every oscillator are NaN."""
@@ -315,9 +312,9 @@ class _Trainer(Learner):
         return np.where(_locked(phases)[..., None], phases, np.nan)
 
     def _tallied(self, phases: FloatArray, some: Samples) -> Tallies:
-        settled = _locked(phases).ravel()
-        flat = np.nan_to_num(phases.reshape(-1, self.network.size))
-        return self.tally(flat, settled, np.zeros_like(settled), some)
+        settled = _locked(phases)
+        outputs = np.take(phases, self.nodes, axis=2)
+        return tally(self.cost, outputs, settled, np.zeros_like(settled), some)
 
     def _nudged(self, free: FloatArray, settled: BoolArray, inputs: FloatArray, some: Samples) -> _Nudged:
         """Return readings under the frozen error of what was read, weaker where a sample does not stay locked."""
@@ -325,10 +322,10 @@ class _Trainer(Learner):
         flat = outputs.reshape(-1, self.nodes.size), some.targets.reshape(settled.size, -1)
         error = self.cost.force(*flat).reshape(outputs.shape) * settled[..., None]
         beta = np.where(settled, self.plan.beta, 0.0)
-        both = self.plan.gradient == "centred"
+        both = len(self.plan.propagation.record.signs or ()) > 1
         ahead, behind = np.full(free.shape, np.nan), np.full(free.shape, np.nan) if both else None
         waiting = settled.copy()
-        for _ in range(1 + _HALVINGS):
+        for _ in range(1 + HALVINGS):
             torques = beta[..., None] * error
             now = self._read(inputs, torques)
             then = self._read(inputs, -torques) if both else now

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 
 from phasegrad.hardware._hardware import Hardware
-from phasegrad.readouts import Readout
+from phasegrad.measurement import Readout
 
 _MOY = "Moy et al. 2022, Nature Electronics 5, 310: 1,968 ring oscillators in 65 nm"
 _CHOU = "Chou et al. 2019, Scientific Reports 9: four LC oscillators on a board"

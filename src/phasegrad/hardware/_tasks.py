@@ -12,7 +12,8 @@ import numpy as np
 from phasegrad import datasets
 from phasegrad._validation import choice, whole_number
 from phasegrad.datasets import Dataset
-from phasegrad.hardware._hardware import Hardware, Range
+from phasegrad.hardware._hardware import Hardware
+from phasegrad.hardware._specification import Range
 from phasegrad.networks import Network, layered, signed_layers
 from phasegrad.objectives import CosineCrossEntropy, OutputDifferences
 from phasegrad.training import Plan
@@ -74,7 +75,7 @@ class Task:
         sets = self.data if isinstance(self.data, list) else [self.data] * len(self.networks)
         inputs = np.stack([each.x_train[: plan.batch_size] for each in sets])
         batches = math.ceil(len(sets[0].y_train) / plan.batch_size)
-        runs = batches * (1 + plan.epochs * (3 if plan.gradient == "centred" else 2))
+        runs = batches * (1 + plan.epochs * (1 + len(plan.propagation.record.signs or ())))
         found = {}
         for name, kind in hardware.kinds().items():
             chips = kind.ensemble(self.networks[0], len(self.networks))

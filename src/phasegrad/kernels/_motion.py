@@ -9,7 +9,7 @@ both and one multiplication.
 
 import numpy as np
 
-from phasegrad.kernels._elementary import compiled
+from phasegrad.kernels._elementary import COSINE, QUARTER, QUARTERS, SINE, compiled
 from phasegrad.kernels._entrance import entrance
 from phasegrad.kernels._vector import entry, lane, multiply_add, pair, swapped
 
@@ -24,22 +24,22 @@ def _sines(phases, cos, sin):
     As accurate as the reduction: to a few units in the last place of 1 up to a million turns.
     """
     for i in range(phases.size):
-        quarter = np.floor(phases[i] * 0.6366197723675814 + 0.5)
-        r = phases[i] - quarter * 1.5707963267341256
-        r = r - quarter * 6.077100506303966e-11
-        r = r - quarter * 2.0222662487959506e-21
+        quarter = np.floor(phases[i] * QUARTERS + 0.5)
+        r = phases[i] - quarter * QUARTER[0]
+        r = r - quarter * QUARTER[1]
+        r = r - quarter * QUARTER[2]
         z = r * r
-        odd = z * 1.5896230157654656e-10 - 2.5050747762857807e-8
-        odd = z * odd + 2.755731362138572e-6
-        odd = z * odd - 1.9841269829589539e-4
-        odd = z * odd + 8.333333333322118e-3
-        odd = z * odd - 0.16666666666666632
+        odd = z * SINE[0] + SINE[1]
+        odd = z * odd + SINE[2]
+        odd = z * odd + SINE[3]
+        odd = z * odd + SINE[4]
+        odd = z * odd + SINE[5]
         odd = r * z * odd + r
-        even = z * -1.1358536521387682e-11 + 2.0876100842787e-9
-        even = z * even - 2.7557317272344188e-7
-        even = z * even + 2.4801587298767044e-5
-        even = z * even - 1.3888888888887398e-3
-        even = z * even + 4.166666666666666e-2
+        even = z * COSINE[0] + COSINE[1]
+        even = z * even + COSINE[2]
+        even = z * even + COSINE[3]
+        even = z * even + COSINE[4]
+        even = z * even + COSINE[5]
         even = z * z * even + (1.0 - 0.5 * z)
         turn = quarter - 4.0 * np.floor(quarter * 0.25)
         swap = turn == 1.0 or turn == 3.0

@@ -55,6 +55,7 @@ class DenseLaplacian(Linearised):
         # Factors of the states before, and of the steps from here, where they were made.
         self._before = before
         self._steps: list[Cholesky | LU | None] | None = None
+        self._kept: list[_Factored] | None = None
 
     @staticmethod
     def fits(system: System) -> bool:
@@ -80,6 +81,8 @@ class DenseLaplacian(Linearised):
         chosen = np.arange(self.system.batch)[rows].tolist()
         if self._before is not None:
             part._before = [self._before[row] for row in chosen]
+        if self._kept is not None:
+            part._kept = [self._kept[row] for row in chosen]
         return part
 
     @lazy_property
@@ -231,20 +234,15 @@ class DenseLaplacian(Linearised):
     @property
     def _each(self) -> Iterator[_Factored]:
         """Every sample's Laplacian with its factors, kept where they may be."""
-        kept = self.__dict__.get("_factored")
-        if kept is not None:
-            yield from kept
-            return
-        kept = [] if self.fits_in_memory else None
+        if self._kept is None and self.fits_in_memory:
+            self._kept = list(self._made())
+        return iter(self._kept) if self._kept is not None else self._made()
+
+    def _made(self) -> Iterator[_Factored]:
         for rows, matrices in self._parts():
             margins = self.system.eigenvalue_rounding[rows].tolist()
             for matrix, margin in zip(matrices, margins, strict=True):
-                one = _Factored(matrix, margin, symmetric=self.system.has_energy)
-                if kept is not None:
-                    kept.append(one)
-                yield one
-        if kept is not None:
-            self.__dict__["_factored"] = kept
+                yield _Factored(matrix, margin, symmetric=self.system.has_energy)
 
     def _above(self, floor: FloatArray) -> IntArray:
         """Return the verdicts against a floor without reciprocity, by eigenvalues as they are computed."""

@@ -1,10 +1,12 @@
 r"""Certificates of large networks with a mean field: a sparse Laplacian minus a matrix of low rank.
 
-    L = A - U U^T,   A sparse or diagonal, U (n, k) with few columns
+    L = A - M,   A sparse or diagonal, M = P Q^T symmetric with few columns
 
-L is positive definite if and only if A is and the capacitance matrix 1 - U^T A^-1 U is (Schur complement); where that
-has a negative eigenvalue with the vector y, x = A^-1 U y is a direction of negative curvature. Subtracting a number
-from A first tells on which side of it the smallest eigenvalue lies.
+The eigenvalues of M that are not zero are those of a small matrix. Its positive part U U^T is what can make L
+indefinite, its negative part only adds: A - U U^T positive definite proves that L is. That holds if and only if A and
+the capacitance matrix 1 - U^T A^-1 U are positive definite (Schur complement); where the latter has a negative
+eigenvalue with the vector y, x = A^-1 U y is a direction in which L may bend down. Subtracting a number from A first
+tells on which side of it the smallest eigenvalue lies.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from phasegrad._validation import Array, FloatArray
 from phasegrad.dynamics import System
+from phasegrad.graphs import lazy_property
 from phasegrad.linearised._krylov import outer_of, product, solve_accurately
 from phasegrad.linearised._proofs import Evidence, Form, Inverse, Precondition
 
@@ -48,10 +51,14 @@ class Lowered:
         """Number of oscillators that move."""
         return self.form.size
 
-    @property
-    def attracts(self) -> bool:
-        """Whether what is taken away is positive semidefinite: the two factors are equal but for positive scales."""
-        return bool(np.all(np.sum(self.left * self.right, axis=0) >= 0))
+    @lazy_property
+    def taken(self) -> FloatArray:
+        """The factor U (n, k) of the positive part of what is taken away; no column where there is none."""
+        basis, triangle = np.linalg.qr(self.right)
+        small = (basis.T @ self.left) @ triangle.T
+        values, vectors = np.linalg.eigh((small + small.T) / 2)
+        positive = values > 0
+        return np.asarray(basis @ (vectors[:, positive] * np.sqrt(values[positive])))
 
     def lifted(self, by: float) -> Lowered:
         """Return the form of L + by."""
@@ -63,38 +70,34 @@ class Lowered:
         rounding = 16 * _EPS * float(np.linalg.norm(self.left) * np.linalg.norm(self.right))
         form = self.form.lifted(-rounding)
         evidence = form.examine(self.precondition, mesh=self.mesh)
-        if not evidence.proved or not self.attracts:
+        if not evidence.proved or self.taken.shape[1] == 0:
             return evidence
-        columns = np.ascontiguousarray(self.right.T)
-        # With a scale s per column U = s B: 1 - U^T A^-1 U is symmetric where B^T A^-1 B is.
-        scale = np.sqrt(np.sum(self.left * self.right, axis=0) / np.maximum(np.sum(self.right**2, axis=0), 1e-300))
-        answers, error = self._solved(form, evidence, columns, scale)
-        compliance = scale[:, None] * (columns @ answers.T) * scale[None, :]
-        matrix = np.eye(scale.size) - (compliance + compliance.T) / 2
+        columns = np.ascontiguousarray(self.taken.T)
+        answers, error = self._solved(form, evidence, columns)
+        compliance = columns @ answers.T
+        matrix = np.eye(len(columns)) - (compliance + compliance.T) / 2
         values, vectors = np.linalg.eigh(matrix)
         error += 64 * _EPS * float(np.max(np.abs(compliance), initial=1.0))
         if values[0] > error:
             return Evidence(True, None, evidence.inverse)
-        return Evidence(False, answers.T @ (scale * vectors[:, 0]))
+        return Evidence(False, answers.T @ vectors[:, 0])
 
-    def _solved(
-        self, form: Form, evidence: Evidence, columns: FloatArray, scale: FloatArray
-    ) -> tuple[FloatArray, float]:
-        """Return A^-1 B, a row per column of B, and the error of the capacitance matrix that follows from theirs."""
+    def _solved(self, form: Form, evidence: Evidence, columns: FloatArray) -> tuple[FloatArray, float]:
+        """Return A^-1 U, a row per column of U, and the error of the capacitance matrix that follows from theirs."""
         inverse = evidence.inverse
         if inverse is not None:
             answers = np.array([inverse.solve(column) for column in columns])
             # |error of y^T A^-1 r| <= |y|_{A^-1} |r|_{A^-1}; a dot product is rounded by at most n units.
-            reach = scale * [inverse.energy_norm(*each) for each in zip(columns, answers, strict=True)]
-            own = reach + np.sqrt(reach**2 + np.maximum(scale**2 * np.sum(columns * answers, axis=1), 0.0))
-            products = np.abs(scale[:, None] * columns) @ np.abs(scale[:, None] * answers).T
+            reach = np.array([inverse.energy_norm(*each) for each in zip(columns, answers, strict=True)])
+            own = reach + np.sqrt(reach**2 + np.maximum(np.sum(columns * answers, axis=1), 0.0))
+            products = np.abs(columns) @ np.abs(answers).T
             rounding = form.size * _EPS * float(np.linalg.norm(products))
             return answers, float(np.linalg.norm(np.outer(own, reach))) + rounding
         preconditioner = self.precondition(form.lower)
         answers = np.array([solve_accurately(form.lower, column, preconditioner).solution for column in columns])
         left = columns - np.array([form.lower @ answer for answer in answers])
         # |error of y^T A^-1 r| <= |A^-1 y| |r|; sums of n positive products are rounded by at most log2 n units.
-        return answers, 4 * float(np.linalg.norm(scale[:, None] * answers) * np.linalg.norm(scale[:, None] * left))
+        return answers, 4 * float(np.linalg.norm(answers) * np.linalg.norm(left))
 
     def quotient(self, vector: FloatArray) -> float:
         """Return a number that x^T L x / x^T x surely does not exceed."""

@@ -81,11 +81,13 @@ def signed_layers(
 ) -> Network:  # fmt: skip
     """Build a layered network for learning: clamped input phases, couplings of both signs, bias fields.
 
-    Couplings are drawn from N(0, gain^2 / m) for a layer fed by m oscillators, so that the pull of a layer on the next
-    does not depend on its width, and bias fields of strength 1 keep every oscillator locked however the
-    couplings cancel. Hidden fields point at random phases U(-pi, pi), so that hidden oscillators respond
-    differently to the same data. Output fields point at ``rest``, with a tenth of the pull of their neighbours: all
-    outputs start near one phase and none is preferred, however many there are.
+    Couplings between hidden layers, and from the inputs to the first of them, are drawn from N(0, gain^2 / m) for a
+    layer fed by m oscillators, so that the pull of a layer on the next does not depend on its width; those that act on
+    the outputs have a tenth of this standard deviation. Bias fields of strength 1 keep every oscillator locked however
+    the couplings cancel. Hidden fields point at random phases U(-pi, pi), so that hidden oscillators respond
+    differently to the same data. Output fields point at ``rest``, and the neighbours of an output pull it about a tenth
+    as strongly as its field (times ``gain``): all outputs start near one phase and none is preferred, however many
+    there are.
 
     Parameters
     ----------

@@ -12,34 +12,39 @@ shares the graph with it.
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import FrozenInstanceError
-from itertools import combinations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
-from scipy.sparse import csgraph
 
 from phasegrad._validation import (
-    BoolArray,
     FloatArray,
     IntArray,
     choice,
     counted,
     finite_array,
     frozen_array,
-    node_numbers,
     node_tuple,
     positive_float,
-    shaped_array,
     whole_number,
 )
 from phasegrad.graphs import Graph, Layout, ordered_edges
+from phasegrad.networks._checks import (
+    checked_input_phase,
+    checked_interaction,
+    checked_parameters,
+    checked_terms,
+    layer_nodes,
+    number_of,
+    per_node,
+    terms_of,
+)
 from phasegrad.networks._drawing import plot_network
-from phasegrad.terms import TERMS, Interaction, Parameter, Sine, Term, check_term
+from phasegrad.networks._gauge import check_grounded
+from phasegrad.terms import TERMS, Interaction, Parameter, Term, check_term
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -153,19 +158,20 @@ class Network:
                 raise TypeError(f"The '{name}' parameter of Network must be True or False. Got {value!r}.")
         self._set("input_mode", choice("input_mode", input_mode, INPUT_MODES, "Network"))
         self._set("input_scale", positive_float("input_scale", input_scale, "Network"))
-        self._set("input_phase", _checked_input_phase(input_phase, self.input_mode))
-        self._set("interaction", _checked_interaction(interaction))
+        self._set("input_phase", checked_input_phase(input_phase, self.input_mode))
+        self._set("interaction", checked_interaction(interaction))
         self._set("signed", bool(signed))
-        size = edges.size if isinstance(edges, Layout) else _number_of(frequencies)
+        size = edges.size if isinstance(edges, Layout) else number_of(frequencies)
         parameters.update(coupling=coupling, omega=frequencies)
-        self._set("_own_terms", _checked_terms(terms))
-        self._set("terms", _terms(parameters, self.interaction, self._own_terms))
+        self._set("_own_terms", checked_terms(terms, Network))
+        self._set("terms", terms_of(parameters, self.interaction, self._own_terms))
         pairs, order, turned = (edges, None, None) if isinstance(edges, Layout) else ordered_edges(edges, size)
         self._set("graph", self._make_graph(pairs, size, inputs, outputs, reference, bool(grounded)))
-        self._set("_parameters", self._checked_parameters(parameters, order, turned))
-        self._set("labels", self._per_node("labels", labels))
-        self._set("node_attributes", self._per_node("node_attributes", node_attributes))
-        self._check_grounded()
+        checked = checked_parameters(self.graph, self.terms, parameters, signed=self.signed, order=order, turned=turned)
+        self._set("_parameters", checked)
+        self._set("labels", per_node("labels", labels, size))
+        self._set("node_attributes", per_node("node_attributes", node_attributes, size))
+        check_grounded(self.graph, self.terms, self.parameters)
         for term in self._own_terms:
             check_term(term, self.graph, {name: each[None] for name, each in self._spread().items()})
 
@@ -175,7 +181,7 @@ class Network:
         Where only values of parameters change the copy shares this network's graph.
         """
         settings = self._settings()
-        kinds: tuple[Any, ...] = (*TERMS, *_checked_terms(changes.get("terms", self._own_terms)))
+        kinds: tuple[Any, ...] = (*TERMS, *checked_terms(changes.get("terms", self._own_terms), Network))
         names = dict.fromkeys(parameter.name for kind in kinds for parameter in kind.every)
         unknown = [name for name in changes if name not in {**names, **settings, **self.parameters}]
         if unknown:
@@ -187,8 +193,9 @@ class Network:
             kept = {name: values for name, values in self.parameters.items() if name in names}
             return type(self)(**{**settings, **kept, **changes})
         other = copy.copy(self)
-        object.__setattr__(other, "_parameters", other._checked_parameters({**self.parameters, **changes}))
-        other._check_grounded()
+        given = {**self.parameters, **changes}
+        other._set("_parameters", checked_parameters(self.graph, self.terms, given, signed=self.signed))
+        check_grounded(self.graph, self.terms, other.parameters)
         return other
 
     def alike(self, other: Network) -> bool:
@@ -345,7 +352,10 @@ class Network:
         self, pairs: IntArray | Layout, size: int, inputs: Any, outputs: Any, reference: Any, grounded: bool
     ) -> Graph:
         if isinstance(pairs, Layout):
-            driven, read = _layer("inputs", inputs, pairs.nodes[0]), _layer("outputs", outputs, pairs.nodes[-1])
+            driven, read = (
+                layer_nodes("inputs", inputs, pairs.nodes[0]),
+                layer_nodes("outputs", outputs, pairs.nodes[-1]),
+            )
         else:
             driven, read = (node_tuple(*given, size, "Network") for given in (("inputs", inputs), ("outputs", outputs)))
         number = whole_number("reference", reference, 0, "Network")
@@ -362,242 +372,8 @@ class Network:
             )
         return Graph(pairs, size, driven, read, held, clamped, pinned, grounded)
 
-    def _checked_parameters(
-        self, given: Mapping[str, Any], order: IntArray | None = None, turned: BoolArray | None = None
-    ) -> dict[str, FloatArray]:
-        values: dict[str, FloatArray] = {}
-        for term in self.terms:
-            own = term.checked(self.graph, given)
-            if turned is not None and np.any(turned):
-                term.turn_edges(own, turned)
-            for parameter in term.parameters:
-                if parameter.on == "edges" and order is not None:
-                    own[parameter.name] = own[parameter.name][order]
-            term.check(self.graph, own, signed=self.signed)
-            values.update(own)
-        return {name: frozen_array(array) for name, array in values.items()}
-
-    def _per_node(self, name: str, given: Any) -> Any:
-        if given is None:
-            return None
-        if isinstance(given, str) or not isinstance(given, Iterable):
-            raise TypeError(f"The '{name}' parameter of Network must be a list. Got {given!r}.")
-        values = tuple(given)
-        if len(values) != self.size:
-            raise ValueError(
-                f"The '{name}' parameter of Network must have one entry per oscillator, {self.size}. Got {len(values)}."
-            )
-        if name == "labels" and not all(isinstance(value, Hashable) for value in values):
-            raise TypeError("The 'labels' parameter of Network must hold hashable names, such as strings or numbers.")
-        if name == "labels" and len(set(values)) != self.size:
-            raise ValueError("The 'labels' parameter of Network names two oscillators alike.")
-        return values
-
-    def _check_grounded(self) -> None:
-        """Refuse a graph with a part that nothing ties to the gauge: its Laplacian would be singular."""
-        graph = self.graph
-        grounded = self._tied()
-        if any(term.joins_all(self.parameters) for term in self.terms):
-            return
-        if np.all(grounded) or (graph.layout is not None and all(_tied_layers(graph.layout, grounded, self._acting()))):
-            return
-        acts = [graph.sharing.spread("edges", each) for each in self._acting()]
-        # Values of parameters change all the time and seldom vanish: the graph is then searched only once.
-        everywhere = bool(np.all(acts))
-        if everywhere or self.reciprocal:
-            part = graph.components if everywhere else graph.components_of(acts[0])
-            loose = ~(np.bincount(part, grounded) > 0)[part]
-        else:
-            if self.pinned and not self.grounded:
-                # It turns at a frequency of its own: any one oscillator that all others listen to will do.
-                grounded = _leads(graph, acts[0], acts[1])
-            loose = ~_influenced(graph, acts[0], acts[1], grounded)
-            part = loose.astype(np.int64)
-        if not np.any(loose):
-            return
-        if not self.pinned:
-            part = loose.astype(np.int64)
-        what = "the reference" if self.reciprocal or self.grounded else "any one oscillator"
-        what = what if self.pinned else "a field or a clamped input"
-        raise ValueError(
-            f"The graph is disconnected: it falls into {_name_parts(part)}, and not every part is reached from {what}. "
-            "Join the parts with an edge, or build one network for each."
-        )
-
-    def _tied(self) -> BoolArray:
-        """Return the oscillators that are held, or that a term ties to the frame, (N,)."""
-        tied = np.zeros(self.size, dtype=bool)
-        tied[self.graph.held] = True
-        for term in self.terms:
-            if term.fixes_gauge:
-                own = {p.name: self.graph.sharing.spread(p.on, self.parameters[p.name]) for p in term.parameters}
-                some = term.grounded(self.graph, own)
-                tied |= False if some is None else some
-        return tied
-
-    def _acting(self) -> list[BoolArray]:
-        """Return which couplings act on the first and on the second end of their edges, (E,) each."""
-        acts = [np.zeros(self.graph.sharing.width("edges"), dtype=bool) for _ in range(2)]
-        for term in self.terms:
-            for all_, some in zip(acts, term.links(self.parameters) or (), strict=False):
-                all_ |= some
-        return acts
-
-
-def _number_of(frequencies: FloatArray) -> int:
-    if frequencies.ndim > 1 or frequencies.size == 0:
-        raise ValueError(f"The 'omega' parameter of Network must have shape (N,). Got shape {frequencies.shape}.")
-    return int(frequencies.size)
-
-
-def _checked_input_phase(given: Any, input_mode: str) -> float:
-    phase = float(shaped_array("input_phase", given, (), "Network"))
-    if phase and input_mode != "phase":
-        raise ValueError(
-            "The 'input_phase' parameter of Network is where clamped inputs sit, and needs input_mode='phase'. "
-            f"Got {phase:g} with input_mode={input_mode!r}."
-        )
-    return phase
-
-
-def _layer(name: str, given: Any, nodes: slice) -> tuple[int, ...]:
-    """Return the nodes of a layer, where no others are given."""
-    if np.size(node_numbers(given)) and not np.array_equal(node_numbers(given), np.arange(nodes.start, nodes.stop)):
-        raise ValueError(
-            f"The '{name}' of a Network with a layout are its {'first' if name == 'inputs' else 'last'} layer, nodes "
-            f"{nodes.start} to {nodes.stop - 1}. Leave '{name}' out. Got {given!r:.80}."
-        )
-    return tuple(range(nodes.start, nodes.stop))
-
-
-def _tied_layers(layout: Layout, grounded: BoolArray, acts: Sequence[BoolArray]) -> list[bool]:
-    """Return which layers are tied to the gauge as a whole, as far as links without a zero coupling show it.
-
-    Every node of a layer is reached from the layer before; all of two layers from any one node where a link is dense.
-    """
-    whole = [bool(np.all(grounded[nodes])) for nodes in layout.nodes]
-    some = [bool(np.any(grounded[nodes])) for nodes in layout.nodes]
-    ways = []
-    for link, part in zip(layout.links, layout.couplings, strict=True):
-        back, forth = (bool(np.all(each[part])) for each in acts)
-        if forth:
-            ways.append((link.first, link.second, some if link.kernel is None else whole))
-        if back and link.kernel is None:
-            ways.append((link.second, link.first, some))
-    for _ in layout.shapes:
-        for source, sink, enough in ways:
-            if enough[source]:
-                whole[sink] = some[sink] = True
-    return whole
-
-
-def _checked_terms(given: Any) -> tuple[Term, ...]:
-    """Return the user's own terms, whose parameters must have names of their own."""
-    own = tuple(given) if isinstance(given, Iterable) else (None,)
-    if not all(isinstance(term, Term) for term in own):
-        raise TypeError(f"The 'terms' parameter of Network must be a list of Terms, such as [MyTerm()]. Got {given!r}.")
-    taken = {parameter.name: each.__name__ for each in TERMS for parameter in each.every}
-    for term in own:
-        mine = type(term).__name__
-        if not all(isinstance(parameter, Parameter) for parameter in term.every):
-            raise TypeError(f"{mine} must name its parameters: every = (Parameter(...), ...). Got {term.every!r}.")
-        for parameter in term.parameters:
-            name = parameter.name
-            if name in taken:
-                raise ValueError(
-                    f"Two terms, {taken[name]} and {mine}, have a parameter called {name!r}. Rename one of them."
-                )
-            if hasattr(Network, name) or name in Network.__annotations__:
-                raise ValueError(f"{mine} has a parameter called {name!r}, which is a field of Network. Rename it.")
-            taken[name] = mine
-    return own
-
-
-def _terms(given: Mapping[str, Any], interaction: Interaction, own: tuple[Term, ...]) -> tuple[Term, ...]:
-    """Return the terms that the names of the given parameters call for, and those of the user's own."""
-    names = [name for name, value in given.items() if value is not None]
-    found = (*_extended([term for kind in TERMS if (term := kind.of(names, interaction)) is not None]), *own)
-    known = dict.fromkeys(parameter.name for terms in (TERMS, own) for term in terms for parameter in term.every)
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise TypeError(
-            f"Network has no parameter {unknown[0]!r}. Parameters of its terms are {', '.join(known)}; for a term of "
-            "your own, name it in 'terms'."
-        )
-    return found
-
-
-def _extended(terms: list[Term]) -> list[Term]:
-    """Return terms without those that another one extends, which has all their parameters and more."""
-    names = [{parameter.name for parameter in term.parameters} for term in terms]
-    left = [k for k, mine in enumerate(names) if not any(mine < others for others in names)]
-    for a, b in combinations(left, 2):
-        both = names[a] & names[b]
-        if both:
-            mine, theirs = (min(names[k] - both) for k in (a, b))
-            raise ValueError(
-                f"A network has '{mine}' or '{theirs}', not both: each of them changes how '{min(both)}' acts. Leave "
-                "one of them out."
-            )
-    return [terms[k] for k in left]
-
-
-def _checked_interaction(given: Any) -> Interaction:
-    interaction = Sine() if given is None else given
-    if not isinstance(interaction, Interaction):
-        raise TypeError(
-            "The 'interaction' parameter of Network must be an Interaction, such as Sine() or a subclass of "
-            f"your own. Got {interaction!r}."
-        )
-    interaction.check()
-    return interaction
-
 
 def _equal(mine: Any, theirs: Any) -> bool:
     if isinstance(mine, np.ndarray) or isinstance(theirs, np.ndarray):
         return np.array_equal(mine, theirs)
     return bool(mine == theirs)
-
-
-def _leads(graph: Graph, forward: BoolArray, backward: BoolArray) -> BoolArray:
-    """Return the mask of one node that nothing acts on but those that it acts on itself."""
-    source = np.concatenate([graph.second[forward], graph.first[backward]])
-    sink = np.concatenate([graph.first[forward], graph.second[backward]])
-    influence = sparse.csr_array((np.ones(source.size), (source, sink)), shape=(graph.size, graph.size))
-    number, part = csgraph.connected_components(influence, directed=True, connection="strong")
-    listens = np.zeros(number, dtype=bool)
-    listens[part[sink[part[source] != part[sink]]]] = True
-    mask = np.zeros(graph.size, dtype=bool)
-    mask[np.argmax(~listens[part])] = True
-    return mask
-
-
-def _influenced(graph: Graph, forward: BoolArray, backward: BoolArray, grounded: BoolArray) -> BoolArray:
-    """Return the nodes that a path of influence reaches from the grounded ones."""
-    size, roots = graph.size, np.flatnonzero(grounded)
-    source = np.concatenate([graph.second[forward], graph.first[backward], np.full(roots.size, size)])
-    sink = np.concatenate([graph.first[forward], graph.second[backward], roots])
-    influence = sparse.csr_array((np.ones(source.size), (source, sink)), shape=(size + 1, size + 1))
-    reached = csgraph.breadth_first_order(influence, size, directed=True, return_predecessors=False)
-    mask = np.zeros(size + 1, dtype=bool)
-    mask[reached] = True
-    return mask[:size]
-
-
-def _name_parts(part: IntArray) -> str:
-    """Return the parts of a graph in words: the four largest by their nodes, the others by their sizes."""
-    sizes = np.bincount(part)
-    shown = np.sort(np.argsort(-sizes, kind="stable")[:4])
-    named = " and ".join(_name_nodes(np.flatnonzero(part == k)) for k in shown)
-    others = np.delete(sizes, shown)
-    if others.size == 0:
-        return f"the {sizes.size} parts {named}"
-    nodes, times = np.unique(others, return_counts=True)
-    said = [f"{many} of {size}" for size, many in zip(nodes[::-1].tolist(), times[::-1].tolist(), strict=True)]
-    rest = ", ".join(said[:6]) + (", ..." if len(said) > 6 else "") + " nodes"
-    return f"the {sizes.size} parts {named} and {others.size} more ({rest})"
-
-
-def _name_nodes(nodes: IntArray) -> str:
-    shown = ", ".join(str(int(node)) for node in nodes[:6])
-    return "{" + shown + (f", ... ({nodes.size} nodes)" if nodes.size > 6 else "") + "}"

@@ -145,7 +145,7 @@ def draw_clocks(
         axes.add_patch(Circle((x, y), radius, facecolor=face, edgecolor="black", linewidth=0.8, zorder=2))
     looks = [(angles, "black", 0.8, "_hands", 3)]
     if shifted is not None:
-        looks.append((shifted, COLOURS["two_phase"], 1.0, "_shifted", 4))
+        looks.append((shifted, COLOURS["shifted"], 1.0, "_shifted", 4))
     for turned, colour, reach, label, order in looks:
         tips = places + reach * radius * np.stack([np.cos(turned), np.sin(turned)], axis=1)
         look: dict[str, Any] = {"linewidths": 2.0, "capstyle": "round", "zorder": order, "label": label}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours for conditions, Paul Tol's for methods: distinguishable with every kind of colour vision.
+# Okabe and Ito's colours, and Paul Tol's for shifted phases: distinguishable with every kind of colour vision.
 COLOURS = {
     "omega": "#0072B2",
     "coupling": "#E69F00",
@@ -30,10 +30,7 @@ COLOURS = {
     "failure": "#D55E00",
     "matched": "#44AA99",
     "logistic": "#333333",
-    "two_phase": "#882255",
-    "centred": "#117733",
-    "complex_step": "#332288",
-    "circle_4": "#999933",
+    "shifted": "#882255",
 }
 LABELS = {
     "omega": "ω only",
@@ -42,10 +39,6 @@ LABELS = {
     "random": "random",
     "spectral": "spectral",
     "anti-spectral": "spectral × −1",
-    "two_phase": "one-sided",
-    "centred": "centred",
-    "complex_step": "one complex step",
-    "circle_4": "circle of 4 points",
 }
 #: What an oscillator is for, as the colour of its face.
 ROLES = {"input": "#56B4E9", "hidden": "#D0D0D0", "output": "#E69F00"}

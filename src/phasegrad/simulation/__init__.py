@@ -2,6 +2,7 @@
 
 from phasegrad.simulation._amplitudes import AmplitudeTrajectory, simulate_amplitudes
 from phasegrad.simulation._simulate import FRAMES, METHODS, simulate
+from phasegrad.simulation._steps import runge_kutta_step
 from phasegrad.simulation._trajectory import Trajectory
 from phasegrad.simulation._transition import DISTRIBUTIONS, Transition, transition
 
@@ -12,6 +13,7 @@ __all__ = [
     "AmplitudeTrajectory",
     "Trajectory",
     "Transition",
+    "runge_kutta_step",
     "simulate",
     "simulate_amplitudes",
     "transition",

@@ -76,7 +76,7 @@ def simulate_amplitudes(
     network: Network, times: ArrayLike, *, attraction: float = 1.0, start: ArrayLike | None = None,
     inputs: ArrayLike | None = None, tolerance: float = 1e-9,
 ) -> AmplitudeTrajectory:  # fmt: skip
-    """Follow oscillators that have amplitudes, too, in time.
+    """Follow oscillators that have amplitudes, too, in time, every sample for itself.
 
     Parameters
     ----------
@@ -122,18 +122,30 @@ def simulate_amplitudes(
     if network.clamps_inputs:
         state[:, network.held] = np.exp(1j * system.held_phases)
 
-    def rate(_: float, flat: Array) -> Array:
-        return _rates(network, system, attraction, flat.reshape(state.shape)).ravel()
+    states = np.empty((moments.size, *state.shape), dtype=complex)
+    for row, one in enumerate(state):
+        states[:, row] = _followed(network, system.take(np.array([row])), attraction, one, moments, tolerance)
+    return AmplitudeTrajectory(
+        frozen_array(moments), frozen_array(states.reshape((moments.size, *shape, network.size)))
+    )
 
+
+def _followed(
+    network: Network, system: System, attraction: float, state: Array, moments: FloatArray, tolerance: float
+) -> Array:
+    """Return the states (T, N) of one sample, whose steps follow from its own error alone."""
+    if moments.size == 1:
+        return state[None]
     from scipy.integrate import solve_ivp
 
-    run = solve_ivp(
-        rate, (moments[0], moments[-1]), state.ravel(), "DOP853", moments, rtol=tolerance, atol=tolerance * 1e-3
-    )
+    def rate(_: float, flat: Array) -> Array:
+        return _rates(network, system, attraction, flat[None])[0]
+
+    span = moments[0], moments[-1]
+    run = solve_ivp(rate, span, state, "DOP853", moments, rtol=tolerance, atol=tolerance * 1e-3)
     if not run.success:
         raise ArithmeticError(f"The integration stopped at time {run.t[-1]:g}: {run.message}")
-    states = run.y.T.reshape((moments.size, *shape, network.size))
-    return AmplitudeTrajectory(frozen_array(moments), frozen_array(states))
+    return np.asarray(run.y.T)
 
 
 def _rates(network: Network, system: System, attraction: float, state: Array) -> Array:

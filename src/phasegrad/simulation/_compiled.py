@@ -1,4 +1,4 @@
-"""The same steps compiled, a sample at a time, where the forces are sines; and the choice between both."""
+"""The same steps compiled, a sample at a time, where terms say how phasors act; and the choice between both."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from scipy.sparse import csr_array
 
 from phasegrad._validation import FloatArray, IntArray, random_stream
 from phasegrad.graphs import lazy_property
-from phasegrad.kernels import COMPILES
 from phasegrad.simulation._motion import Motion
 from phasegrad.simulation._steps import DRAWN, ROUNDING, Adaptive, FixedSteps, Steps, not_finite, too_short
 from phasegrad.terms import LocalField
@@ -22,19 +21,14 @@ _LOOKED = 2**24
 _FIRST = 0.1
 
 
-def compiles(motion: Motion) -> bool:
-    """Whether there is compiled code for a motion."""
-    return COMPILES and motion.compiles
-
-
 def adaptive_steps(motion: Motion, tolerance: float, moments: FloatArray, fastest: FloatArray) -> Steps:
     """Return steps whose length follows from their error, for a run through these times.
 
     ``fastest`` (B,) is how fast any oscillator of a sample can change.
     """
-    if compiles(motion):
-        return CompiledAdaptive(motion, tolerance, moments, _FIRST / np.maximum(fastest, 1e-300))
-    return Adaptive(motion, tolerance, float(moments[-1]))
+    if motion.uncompiled:
+        return Adaptive(motion, tolerance, float(moments[-1]))
+    return CompiledAdaptive(motion, tolerance, moments, _FIRST / np.maximum(fastest, 1e-300))
 
 
 def fixed_steps(motion: Motion, lengths: FloatArray, method: str, noise: FloatArray | None, seed: int | None) -> Groups:
@@ -43,7 +37,7 @@ def fixed_steps(motion: Motion, lengths: FloatArray, method: str, noise: FloatAr
     Noise has one stream per sample: the k-th child of the seed for the k-th sample of the flat batch.
     """
     streams = random_stream(seed, "simulate").spawn(0 if noise is None else motion.rows.size)
-    kind = CompiledSteps if compiles(motion) else FixedSteps
+    kind = FixedSteps if motion.uncompiled else CompiledSteps
     groups = []
     for length in np.unique(lengths):
         rows = np.flatnonzero(lengths == length)

@@ -19,19 +19,48 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phasegrad._validation import FloatArray, IntArray, joint_shape
-from phasegrad.dynamics import Nudge, Shape, System, build_system
+from phasegrad._validation import Array, FloatArray, IntArray, joint_shape
+from phasegrad.dynamics import (
+    Nudge,
+    Shape,
+    System,
+    checked_inputs,
+    checked_target,
+    input_frequencies,
+    laid_flat,
+    pull_of,
+    with_inputs,
+    without_inputs,
+)
 from phasegrad.graphs import lazy_property
+from phasegrad.kernels import COMPILES
 from phasegrad.networks import Network
 
 Inputs = ArrayLike | Callable[[float], ArrayLike] | None
 Nudges = Nudge | Callable[[float], Nudge | None] | None
 
 
+class Outside(NamedTuple):
+    """What acts from outside at a time, checked: inputs (..., n_in), a nudge and its target (..., M)."""
+
+    inputs: FloatArray | None
+    nudge: Nudge | None
+    target: Array | None
+
+    def take(self, shape: Shape, rows: IntArray) -> Outside:
+        """Return what acts on some of the samples of a batch shape, flat; inputs (1, n_in) where all have the same."""
+        inputs, target = self.inputs, self.target
+        if inputs is not None:
+            inputs = inputs[None] if inputs.ndim == 1 else laid_flat(inputs, shape)[rows]
+        if target is not None:
+            target = laid_flat(target, shape)[rows]
+        return Outside(inputs, self.nudge, target)
+
+
 class Acting(NamedTuple):
     """What acts on a flat batch of B samples at a time.
 
-    The mean of all frequencies, (B,), is what the frame turns with; zero where something else fixes it.
+    The mean of all frequencies, (b,), is what the frame turns with; zero where something else fixes it.
     """
 
     system: System
@@ -39,7 +68,7 @@ class Acting(NamedTuple):
 
     def take(self, rows: IntArray) -> Acting:
         """Return what acts on some of the samples; rows may repeat."""
-        return Acting(self.system.take(rows), self.mean[rows])
+        return Acting(self.system.take(rows), self.mean if len(self.mean) == 1 else self.mean[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,37 +96,37 @@ class Drive:
 
     @lazy_property
     def parameters(self) -> dict[str, FloatArray]:
-        """Of several networks all frequencies, and every other parameter in which they differ, (G, width) each."""
+        """Of several networks what data may drive, and every other parameter in which they differ, (G, width) each."""
         if not self.batched:
             return {}
+        driven = {each.name for term in self.network.terms if term.drives for each in term.parameters}
         every = {name: np.stack([each.parameters[name] for each in self.networks]) for name in self.network.parameters}
-        return {name: values for name, values in every.items() if name == "omega" or np.any(values != values[0])}
+        return {name: values for name, values in every.items() if name in driven or np.any(values != values[0])}
 
-    def at(self, time: float) -> tuple[Acting, Shape]:
-        """Return what acts at a time, and its batch shape."""
+    def at(self, time: float) -> Outside:
+        """Return what acts from outside at a time."""
         data: Any = self.inputs(time) if callable(self.inputs) else self.inputs
         nudge: Any = self.nudge(time) if callable(self.nudge) else self.nudge
         try:
-            system, shape = build_system(self.network, data, nudge, parameters=self.parameters, owner="simulate")
+            target = checked_target(self.network, nudge)
+            inputs = checked_inputs(self.network, data, "simulate")
         except (ValueError, TypeError) as error:
             if self.changes:
                 raise type(error)(f"What acts from outside at time {time:g} makes no sense. {error}") from None
             raise
-        if system.is_complex:
+        if nudge is not None and np.iscomplexobj(nudge.beta):
             raise ValueError(f"A nudge in time must have a real strength. Got {nudge.beta!r}.")
-        return Acting(system, self._mean_frequency(data, shape)), shape
+        return Outside(inputs, nudge, target)
 
-    def _mean_frequency(self, data: Any, shape: Shape) -> FloatArray:
-        """Return the mean of all frequencies, (B,), where the frame turns with it; else zero."""
-        network, batch = self.network, int(np.prod(shape, dtype=np.int64))
-        if not network.pinned:
-            return np.zeros(batch)
-        omega = network.graph.sharing.spread("nodes", self.parameters.get("omega", network.omega))
-        if data is None:
-            return np.broadcast_to(omega.mean(axis=-1), shape).ravel()
-        every = np.broadcast_to(omega, (*shape, network.size)).copy()
-        every[..., list(network.inputs)] = network.input_scale * np.asarray(data, dtype=float)
-        return np.asarray(every.mean(axis=-1)).ravel()
+    def shape(self, outside: Outside) -> Shape:
+        """Return the batch shape of the networks with what acts on them from outside."""
+        shape: Shape = () if outside.inputs is None else outside.inputs.shape[:-1]
+        if self.batched:
+            shape = joint_shape(shape, (len(self.networks),), ("Inputs", "networks"))
+        if outside.target is None:
+            return shape
+        advice = "Give one target per input row, or one for all."
+        return joint_shape(shape, outside.target.shape[:-1], ("Inputs", "targets"), advice)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +141,8 @@ class Motion:
         The batch shape of all samples.
     rows : ndarray of int, shape (B,)
         Which of them these are.
+    bare : System
+        What acts on them whatever the time, as `without_inputs` returns it.
     first : Acting
         What acts at the first time.
     turning : ndarray, shape (B,)
@@ -123,6 +154,7 @@ class Motion:
     drive: Drive
     shape: Shape
     rows: IntArray
+    bare: System
     first: Acting
     turning: FloatArray
     damping: FloatArray
@@ -133,20 +165,23 @@ class Motion:
         cls, drive: Drive, time: float, batch: Shape, damping: FloatArray, inertia: FloatArray | None
     ) -> Motion:  # fmt: skip
         """Return the motion of samples with starts of a batch shape."""
-        acting, own = drive.at(time)
+        outside = drive.at(time)
         what = "The networks, with what acts from outside," if drive.batched else "What acts from outside"
-        shape = joint_shape(own, batch, (what, "a start"))
-        first = acting.take(_numbers(own, shape))
+        shape = joint_shape(drive.shape(outside), batch, (what, "a start"))
+        rows = np.arange(int(np.prod(shape, dtype=np.int64)))
+        parameters = {name: laid_flat(values, shape) for name, values in drive.parameters.items()}
+        bare = without_inputs(drive.network, rows.size, parameters)
+        first = _acting(drive.network, bare, outside.take(shape, rows))
         # Without damping nothing holds a frequency, and no frame turns with it.
-        turning = first.mean / damping.mean() if damping.any() else np.zeros_like(first.mean)
-        return cls(drive, shape, np.arange(turning.size), first, turning, damping, inertia)
+        turning = np.broadcast_to(first.mean / damping.mean() if damping.any() else 0.0, rows.shape)
+        return cls(drive, shape, rows, bare, first, turning, damping, inertia)
 
     @property
     def size(self) -> int:
         """Number of oscillators N."""
         return self.drive.network.size
 
-    @property
+    @lazy_property
     def held(self) -> IntArray:
         """The oscillators that do not move by themselves: clamped inputs, or a reference that is grounded."""
         network = self.drive.network
@@ -155,7 +190,8 @@ class Motion:
 
     def take(self, rows: IntArray) -> Motion:
         """Return the motion of some of the samples."""
-        return replace(self, rows=self.rows[rows], first=self.first.take(rows), turning=self.turning[rows])
+        bare, first, turning = self.bare.take(rows), self.first.take(rows), self.turning[rows]
+        return replace(self, rows=self.rows[rows], bare=bare, first=first, turning=turning)
 
     def name(self, row: int) -> str:
         """Return in words which sample this is: its number, or its place in a batch of several axes."""
@@ -166,21 +202,28 @@ class Motion:
         """Return what acts at a time."""
         if not self.drive.changes:
             return self.first
-        acting, own = self.drive.at(time)
+        outside = self.drive.at(time)
         try:
-            return acting.take(_numbers(own, self.shape)[self.rows])
+            mine = outside.take(self.shape, self.rows)
         except ValueError:
+            own = [str(each.shape[:-1]) for each in (outside.inputs, outside.target) if each is not None]
             raise ValueError(
                 "Functions of time must return one shape at all times. The samples have batch shape "
-                f"{self.shape} at the first time, and what acts from outside has {own} at time {time:g}."
+                f"{self.shape} at the first time, and what acts from outside has {' and '.join(own)} at time {time:g}."
             ) from None
+        return _acting(self.drive.network, self.bare, mine)
 
     def shift(self, acting: Acting) -> FloatArray | None:
         """Return what the uniform turning of the frame adds to the forces, (B, N); None where that is nothing."""
+        return None if self._turning is None else acting.mean[:, None] - self._turning
+
+    @lazy_property
+    def _turning(self) -> FloatArray | None:
+        """What damping makes of the turning of the frame, (B, N); None where it is the mean of all frequencies."""
         uniform = bool(np.all(self.damping == self.damping[0])) and self.damping[0] > 0
         if not self.drive.network.pinned or (uniform and not self.drive.changes):
             return None
-        return acting.mean[:, None] - self.damping * self.turning[:, None]
+        return np.asarray(self.damping * self.turning[:, None])
 
     def force(self, acting: Acting, phases: FloatArray) -> FloatArray:
         """Return the force on every oscillator, (B, N), in this frame."""
@@ -234,13 +277,28 @@ class Motion:
         turns = np.divide(drive, self.damping, out=np.zeros_like(drive), where=self.damping > 0)
         return np.asarray(np.sqrt(stiff / self.inertia) + self.damping / self.inertia + turns)
 
-    @property
-    def compiles(self) -> bool:
-        """Whether compiled code knows the forces: sines alone, and nothing that changes in time."""
-        known = all(term.has_local_field for term in self.first.system.terms)
-        return known and not self.drive.changes and self.first.system.pull is None
+    @lazy_property
+    def uncompiled(self) -> str:
+        """Why compiled code cannot take the steps; empty where it can."""
+        if not COMPILES:
+            return "Numba is not installed."
+        system = self.first.system
+        unknown = [type(term).__name__ for term in system.terms if not term.has_local_field]
+        if unknown:
+            return f"The term {unknown[0]} does not say how phasors act: has_local_field is False."
+        if self.drive.changes:
+            return "Inputs or nudge are functions of time."
+        return "" if system.pull is None else "A nudge is an arbitrary function of the phases."
 
 
-def _numbers(own: Shape, shape: Shape) -> IntArray:
-    """Return which sample of a batch of one shape each sample of a larger one is, flat."""
-    return np.broadcast_to(np.arange(int(np.prod(own, dtype=np.int64))).reshape(own), shape).ravel()
+def _acting(network: Network, bare: System, outside: Outside) -> Acting:
+    """Return what acts on a flat batch: what does at all times, and what does from outside."""
+    system = with_inputs(network, bare, outside.inputs)
+    if outside.nudge is not None and outside.target is not None:
+        system = system.replace(pull=pull_of(network, outside.nudge, outside.target))
+    frequencies, mean = input_frequencies(network, outside.inputs), np.zeros(1)
+    for term in bare.terms:
+        own = term.frame_frequency(bare.graph, bare.values, frequencies)
+        if own is not None:
+            mean = mean + own
+    return Acting(system, mean)

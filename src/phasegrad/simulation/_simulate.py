@@ -21,7 +21,7 @@ from phasegrad._validation import (
 )
 from phasegrad.equilibria import Equilibrium, random_phases
 from phasegrad.networks import Network
-from phasegrad.simulation._compiled import adaptive_steps, compiles, fixed_steps
+from phasegrad.simulation._compiled import adaptive_steps, fixed_steps
 from phasegrad.simulation._motion import Drive, Inputs, Motion, Nudges
 from phasegrad.simulation._steps import Steps
 from phasegrad.simulation._trajectory import Trajectory
@@ -87,10 +87,11 @@ def simulate(
         d, positive; with inertia it may be zero.
     method : {"auto", "adaptive", "rk4", "heun"}
         "adaptive" is the method of SciPy's DOP853, every sample for itself; "rk4" are Runge-Kutta steps of one length;
-        "heun" is Heun's method, of order one path by path and two in the mean with noise, which needs it. All are
-        compiled where the forces are sines, lagging, one-way and anisotropic coupling included, and constant in time,
-        one sample after the other. "auto" takes "heun" with noise, "rk4" where a step is
-        given, or what is not compiled has more than 10,000 oscillators in all samples, else "adaptive".
+        "heun" is Heun's method, of order one path by path and two in the mean with noise, which needs it. "auto" takes
+        "heun" with noise, "rk4" where a step is given, or what is not compiled has more than 10,000 oscillators in all
+        samples, else "adaptive". All are compiled, one sample after the other, where every term, your own included,
+        says how phasors act (``Term.has_local_field``), without a nudge and with inputs that are constant in time.
+        Otherwise NumPy takes the steps, and ``Trajectory.uncompiled`` gives the reason.
     step : float, optional
         The longest step of "rk4" and "heun". Left out, it follows from the rates of change in a sample, at all
         ``times`` where something changes, and, without noise, from the tolerance.
@@ -157,7 +158,8 @@ def simulate(
     turning = turning.reshape(motion.shape)
     states = phases.reshape(shape), velocities.reshape(shape)
     taken = steps.taken.reshape(motion.shape)
-    return Trajectory(moments, *states, networks, frame, turning, bool(np.any(strength)), taken)
+    noisy = bool(np.any(strength))
+    return Trajectory(moments, *states, networks, frame, turning, noisy, taken, motion.uncompiled)
 
 
 def _followed(
@@ -184,7 +186,7 @@ def _steps(
     choice("method", method, METHODS, owner)
     tolerance = positive_float("tolerance", tolerance, owner)
     if method == "auto":
-        many = motion.rows.size * motion.size > _MANY and not compiles(motion)
+        many = motion.rows.size * motion.size > _MANY and bool(motion.uncompiled)
         method = "heun" if noisy else "rk4" if many or step is not None else "adaptive"
     if noisy and method != "heun":
         raise ValueError(f"Noise needs method='heun': {method!r} steps assume smooth forces. Or leave the noise out.")

@@ -6,13 +6,14 @@ mean (Kloeden and Platen 1992):
 
     x' = x + h f(x) + kick,   x <- x + h / 2 (f(x) + f(x')) + kick,   kick = sqrt(2 D h) normal / d
 
-compiled where the forces are sines. What becomes of a sample does not depend, by a bit, on which others there are.
+compiled where every term says how phasors act. What becomes of a sample does not depend, by a bit, on which others
+there are.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -149,12 +150,7 @@ class FixedSteps:
         return state
 
     def _runge_kutta(self, state: FloatArray, time: float, step: float, _kick: Any) -> FloatArray:
-        rates, half = self.motion.rates, time + step / 2
-        first = rates(time, state)
-        second = rates(half, state + step / 2 * first)
-        third = rates(half, state + step / 2 * second)
-        fourth = rates(time + step, state + step * third)
-        return state + step / 6 * (first + 2 * (second + third) + fourth)
+        return runge_kutta_step(self.motion.rates, state, time, step)
 
     def _heun(self, state: FloatArray, time: float, step: float, kick: Any) -> FloatArray:
         first = self.motion.rates(time, state)
@@ -167,6 +163,18 @@ class FixedSteps:
             rates = self.motion.take(np.array([row])).rates(time, before)[0]
         advice = f"Steps of {length:g} may be too long: give a smaller 'step', or method='adaptive' without noise."
         return not_finite(self.motion, row, time + length, rates, advice)
+
+
+def runge_kutta_step(
+    rates: Callable[[float, FloatArray], FloatArray], state: FloatArray, time: float, step: float
+) -> FloatArray:
+    """Return the state after one step of the classical Runge-Kutta method."""
+    half = time + step / 2
+    first = rates(time, state)
+    second = rates(half, state + step / 2 * first)
+    third = rates(half, state + step / 2 * second)
+    fourth = rates(time + step, state + step * third)
+    return state + step / 6 * (first + 2 * (second + third) + fourth)
 
 
 def too_short(motion: Motion, row: int, time: float, rates: FloatArray) -> ValueError:

@@ -57,6 +57,8 @@ class Trajectory:
         Whether there was noise.
     steps : ndarray of int, shape (...)
         How many steps it took to follow each sample.
+    uncompiled : str
+        Why the steps were not compiled, in a sentence; empty where they were.
 
     See Also
     --------
@@ -79,6 +81,7 @@ class Trajectory:
     turning: FloatArray
     noisy: bool = False
     steps: IntArray = field(default_factory=lambda: np.zeros((), dtype=np.int64))
+    uncompiled: str = ""
 
     def __post_init__(self) -> None:
         for name in ("times", "phases", "velocities", "turning", "steps"):

@@ -4,7 +4,7 @@ from phasegrad.solvers._alignment import BATCHED, AlignedNewton
 from phasegrad.solvers._choice import FOLLOWING, SOLVERS, STOPPING, branch_solver, persistent_solver, solver_of
 from phasegrad.solvers._contract import Solution, Solver, residual
 from phasegrad.solvers._fallback import Fallback
-from phasegrad.solvers._flow import GradientFlow, flow, flow_steps, velocity
+from phasegrad.solvers._flow import GradientFlow, flow_steps, reference_runs_free, velocity
 from phasegrad.solvers._newton import Newton, Progress
 from phasegrad.solvers._stiff_flow import StiffFlow
 
@@ -22,9 +22,9 @@ __all__ = [
     "Solver",
     "StiffFlow",
     "branch_solver",
-    "flow",
     "flow_steps",
     "persistent_solver",
+    "reference_runs_free",
     "residual",
     "solver_of",
     "velocity",

@@ -21,6 +21,7 @@ SOLVERS = ("auto", "newton", "sparse", "flow", "batch")
 STOPPING = Newton(max_steps=50, indefinite="stop", polish=False)
 #: Newton that stays on the branch it starts from, stable or not, or gives a sample up.
 FOLLOWING = Newton(max_steps=50, indefinite="follow", polish=False)
+_ON_BRANCH = Fallback((dataclasses.replace(FOLLOWING, polish=True), Newton()), energetic=True)
 #: Oscillators up to which a sample that did not converge is followed by the dynamics: each step factors dense matrices.
 FOLLOWED_UP_TO = 300
 
@@ -92,4 +93,4 @@ def branch_solver(system: System) -> Solver:
     """
     if not SparseLaplacian.fits(system):
         refuse_dense_solve(system.graph, "A solve on the branch of an equilibrium", reciprocal=system.reciprocal)
-    return Fallback((dataclasses.replace(FOLLOWING, polish=True), Newton()), energetic=True)
+    return _ON_BRANCH

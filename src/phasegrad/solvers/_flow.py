@@ -7,8 +7,6 @@ what basins of attraction are about; and it needs no energy.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -117,7 +115,7 @@ def reference_runs_free(system: System) -> bool:
 
 
 def flow_steps(system: System, time: float) -> IntArray:
-    """Return in how many steps `flow` should integrate each sample, (B,): powers of two, so that many share one."""
+    """Return in how many Runge-Kutta steps to follow each sample, (B,): powers of two, so that many share one."""
     # No eigenvalue is beyond twice the stiffest oscillator, and the classical Runge-Kutta method is stable up to 2.78.
     stiffest = np.broadcast_to(np.max(system.stiffest, axis=1, initial=0.0), (system.batch,))
     needed = np.maximum(time * stiffest / _STRIDE, 1.0)
@@ -127,31 +125,3 @@ def flow_steps(system: System, time: float) -> IntArray:
             "Give a shorter settling time, or none, to settle until rest."
         )
     return np.asarray(2 ** np.ceil(np.log2(needed)), dtype=np.int64)
-
-
-def flow(
-    system: System, start: FloatArray, time: float, steps: int, draw: Callable[[], FloatArray] | None = None
-) -> FloatArray:
-    """Return where the dynamics lead from ``start`` (B, N) in some time, by the classical Runge-Kutta method.
-
-    With ``draw``, which returns normal numbers (B, N) of the diffusion in one unit of time, all oscillators that are
-    not clamped diffuse on the way.
-    """
-    step, phases = time / steps, start
-    for _ in range(steps):
-        first = velocity(system, phases)
-        second = velocity(system, phases + step / 2 * first)
-        third = velocity(system, phases + step / 2 * second)
-        fourth = velocity(system, phases + step * third)
-        phases = phases + step / 6 * (first + 2 * (second + third) + fourth)
-        if draw is not None:
-            phases = phases + _diffused(system, math.sqrt(step) * draw())
-    return phases
-
-
-def _diffused(system: System, noise: FloatArray) -> FloatArray:
-    graph = system.graph
-    if reference_runs_free(system):
-        return noise - noise[:, [graph.reference]]
-    noise[:, graph.held] = 0
-    return noise

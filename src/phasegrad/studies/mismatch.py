@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from phasegrad.hardware import TOGETHER, Hardware, error_budget, learn_with, task
-from phasegrad.readouts import Readout
+from phasegrad.measurement import Readout
 from phasegrad.studies.measures import Measure, Quantity, Results, Unit
 from phasegrad.studies.piece import Piece
 from phasegrad.studies.rules import all_of, at_least, at_most

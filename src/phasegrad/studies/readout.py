@@ -11,10 +11,10 @@ import numpy as np
 
 from phasegrad._validation import FloatArray
 from phasegrad.equilibria import find_equilibrium
-from phasegrad.gradients import Gradient, GradientWarning, adjoint, centred, cosine, plan_measurement, two_phase
+from phasegrad.gradients import Gradient, GradientWarning, adjoint, centred, cosine, two_phase
+from phasegrad.measurement import Readout, plan_measurement
 from phasegrad.networks import random_network
 from phasegrad.objectives import PhaseTargets
-from phasegrad.readouts import Readout
 from phasegrad.studies.agreement import TARGET, Question
 from phasegrad.studies.measures import Measure, Quantity, Results, Unit
 from phasegrad.studies.piece import Piece

@@ -7,13 +7,16 @@ one list of those that a `Network` takes by the names of their parameters.
 from phasegrad.terms._anisotropy import Anisotropy
 from phasegrad.terms._checks import check_term
 from phasegrad.terms._coupling import Coupling
+from phasegrad.terms._engine import EngineInterface, LocalField, States
 from phasegrad.terms._fields import Field, NodeField
 from phasegrad.terms._frequencies import Frequencies
 from phasegrad.terms._interactions import Interaction, OddSeries, Sine, cosines
 from phasegrad.terms._mean_field import MeanField
+from phasegrad.terms._parameter import Parameter, Values
 from phasegrad.terms._phase_lag import PhaseLag
 from phasegrad.terms._second_harmonic import SecondHarmonic
-from phasegrad.terms._term import LocalField, Parameter, States, Stiffness, Term, Values
+from phasegrad.terms._stiffness import Stiffness
+from phasegrad.terms._term import Term
 
 #: Every term a `Network` knows by the names of its parameters, in the order of the equation of motion.
 #: One whose parameters are all those of another and more stands in its place.
@@ -25,6 +28,7 @@ __all__ = [
     "TERMS",
     "Anisotropy",
     "Coupling",
+    "EngineInterface",
     "Field",
     "Frequencies",
     "Interaction",

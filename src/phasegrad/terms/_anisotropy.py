@@ -20,7 +20,9 @@ import numpy as np
 from phasegrad._validation import Array, BoolArray, FloatArray
 from phasegrad.graphs import Graph
 from phasegrad.terms._coupling import Coupling
-from phasegrad.terms._term import LocalField, Parameter, Stiffness, Values
+from phasegrad.terms._engine import LocalField
+from phasegrad.terms._parameter import Parameter, Values
+from phasegrad.terms._stiffness import Stiffness
 
 
 @dataclass(frozen=True)

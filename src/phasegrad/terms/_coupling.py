@@ -20,8 +20,12 @@ import numpy as np
 
 from phasegrad._validation import Array, BoolArray, FloatArray
 from phasegrad.graphs import Graph
+from phasegrad.terms._checks import check_strongest
+from phasegrad.terms._engine import LocalField, States
 from phasegrad.terms._interactions import Interaction, Sine, cosines
-from phasegrad.terms._term import LocalField, Parameter, States, Stiffness, Term, Values, check_strongest
+from phasegrad.terms._parameter import Parameter, Values
+from phasegrad.terms._stiffness import Stiffness
+from phasegrad.terms._term import Term
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,11 @@ import numpy as np
 
 from phasegrad._validation import Array, BoolArray, FloatArray
 from phasegrad.graphs import Graph
+from phasegrad.terms._engine import States
 from phasegrad.terms._interactions import Interaction, Sine
-from phasegrad.terms._term import Parameter, States, Stiffness, Term, Values
+from phasegrad.terms._parameter import Parameter, Values
+from phasegrad.terms._stiffness import Stiffness
+from phasegrad.terms._term import Term
 
 
 class NodeField(Term):

@@ -15,7 +15,8 @@ import numpy as np
 
 from phasegrad._validation import Array
 from phasegrad.graphs import Graph
-from phasegrad.terms._term import Parameter, Term, Values
+from phasegrad.terms._parameter import Parameter, Values
+from phasegrad.terms._term import Term
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,8 @@ class Frequencies(Term):
 
     def force(self, graph: Graph, values: Values, phases: Array) -> Array:
         """Return omega."""
-        return np.broadcast_to(self._of(values)[0], phases.shape)
+        (omega,) = self._of(values)
+        return omega if omega.shape == phases.shape else np.broadcast_to(omega, phases.shape)
 
     def energy(self, graph: Graph, values: Values, phases: Array) -> Array:
         """Return minus omega . theta."""
@@ -48,13 +50,22 @@ class Frequencies(Term):
 
     def in_frame(self, graph: Graph, values: Values, frequencies: Array | None) -> dict[str, Array]:
         """Return omega with the inputs at their frequencies, counted from the mean where the frame turns with it."""
+        omega = self._driven(graph, values, frequencies)
+        return self._named(omega - omega.mean(axis=1, keepdims=True) if graph.pinned else omega)
+
+    def frame_frequency(self, graph: Graph, values: Values, frequencies: Array | None) -> Array | None:
+        """Return the mean of omega with the inputs at their frequencies."""
+        return self._driven(graph, values, frequencies).mean(axis=1) if graph.pinned else None
+
+    def _driven(self, graph: Graph, values: Values, frequencies: Array | None) -> Array:
+        """Return omega with the inputs at their frequencies."""
         (omega,) = self._of(values)
-        if frequencies is not None:
-            omega = np.broadcast_to(omega, (frequencies.shape[0], graph.size)).copy()
-            omega[:, list(graph.inputs)] = frequencies
-        if graph.pinned:
-            omega = omega - omega.mean(axis=1, keepdims=True)
-        return self._named(omega)
+        if frequencies is None:
+            return omega
+        driven = np.empty((len(frequencies) if len(omega) == 1 else len(omega), graph.size))
+        driven[:] = omega
+        driven[:, list(graph.inputs)] = frequencies
+        return driven
 
     def input_slope(self, graph: Graph, name: str, slope: Array) -> Array:
         """Return the raw gradient at the inputs: the frequency of an input moves the mean with it."""

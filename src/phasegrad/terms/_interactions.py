@@ -20,6 +20,9 @@ from phasegrad.graphs import lazy_property
 Angles = NDArray[Any]
 
 _SAMPLES = 4096
+# What a class writes about H, and what follows from it.
+_FORMULAS = ("value", "derivative", "potential")
+_CONSEQUENCES = ("torch_value", "bound", "steepness", "series")
 
 
 class Interaction(ABC):
@@ -27,7 +30,9 @@ class Interaction(ABC):
 
     Subclass it with the three methods below, written with NumPy functions so that they work elementwise on
     real and, for the holomorphic gradient, complex arrays. `Network` calls `check` on every interaction
-    it is given.
+    it is given. `torch_value`, `bound`, `steepness` and `series` follow from these three; a class may write them again
+    where it knows better. A subclass that overrides one of the three does not inherit them from the class whose
+    formula it replaces.
 
     See Also
     --------
@@ -52,6 +57,18 @@ class Interaction(ABC):
     >>> pg.find_equilibrium(network).phases.round(3)
     array([ 0.   , -0.113, -0.226, -0.113])
     """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let what follows from H follow from the formulas of this class, where it has its own."""
+        super().__init_subclass__(**options)
+
+        def ancestor(name: str) -> int:
+            return next(place for place, each in enumerate(cls.__mro__) if name in vars(each))
+
+        formula = min(ancestor(name) for name in _FORMULAS)
+        for name in _CONSEQUENCES:
+            if ancestor(name) > formula:
+                setattr(cls, name, vars(Interaction)[name])
 
     @abstractmethod
     def value(self, phi: Angles) -> Angles:
@@ -160,8 +177,8 @@ class Sine(Interaction):
 
     @property
     def series(self) -> tuple[float, ...] | None:
-        """One sine; a subclass may be anything."""
-        return (1.0,) if type(self) is Sine else None
+        """One sine."""
+        return (1.0,)
 
     @property
     def bound(self) -> float:
@@ -221,8 +238,8 @@ class OddSeries(Interaction):
 
     @property
     def series(self) -> tuple[float, ...] | None:
-        """Its coefficients; a subclass may be anything."""
-        return self.coefficients if type(self) is OddSeries else None
+        """Its coefficients."""
+        return self.coefficients
 
     @lazy_property
     def bound(self) -> float:

@@ -18,7 +18,10 @@ import numpy as np
 
 from phasegrad._validation import Array, FloatArray
 from phasegrad.graphs import Graph
-from phasegrad.terms._term import Parameter, Stiffness, Term, Values, check_strongest
+from phasegrad.terms._checks import check_strongest
+from phasegrad.terms._parameter import Parameter, Values
+from phasegrad.terms._stiffness import Stiffness
+from phasegrad.terms._term import Term
 
 
 @dataclass(frozen=True)

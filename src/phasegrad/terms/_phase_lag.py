@@ -18,7 +18,9 @@ import numpy as np
 from phasegrad._validation import Array
 from phasegrad.graphs import Graph
 from phasegrad.terms._coupling import Coupling
-from phasegrad.terms._term import LocalField, Parameter, Stiffness, Values
+from phasegrad.terms._engine import LocalField
+from phasegrad.terms._parameter import Parameter, Values
+from phasegrad.terms._stiffness import Stiffness
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from phasegrad.terms._fields import NodeField
 from phasegrad.terms._interactions import Interaction, OddSeries
-from phasegrad.terms._term import Parameter
+from phasegrad.terms._parameter import Parameter
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from phasegrad.gradients import METHODS
 from phasegrad.tensors import (
     Batch,
     Contrast,
@@ -33,7 +34,7 @@ from phasegrad.tensors import (
 )
 
 #: Signs of the nudges that each way of equilibrium propagation takes; "implicit" takes none.
-SIGNS = {"implicit": (), "two_phase": (1.0,), "centred": (1.0, -1.0)}
+SIGNS = {"implicit": ()} | {name: method.signs for name, method in METHODS.items() if method.signs}
 _TOLERANCE = 1e-12
 # Of a sample that settled, the force as a multiple of what rounding may leave; Newton's steps go on well below that.
 _ROUNDINGS = 4.0

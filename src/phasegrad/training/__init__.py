@@ -1,6 +1,7 @@
 """Training: one plan, one run, any engine behind one seam."""
 
-from phasegrad.training._engine import Engine, Problem, Progress, Tallies
+from phasegrad.training._descent import HALVINGS
+from phasegrad.training._engine import Engine, Problem, Progress, Tallies, tally
 from phasegrad.training._files import load_state, save_state
 from phasegrad.training._history import DeviceError, History, Training, TrainingState, TrainingWarning
 from phasegrad.training._lanes import processors
@@ -24,6 +25,7 @@ from phasegrad.training._train import ENGINES, Interrupted, Report, check_device
 __all__ = [
     "DTYPES",
     "ENGINES",
+    "HALVINGS",
     "Adam",
     "Arrays",
     "Constant",
@@ -57,6 +59,7 @@ __all__ = [
     "prepare",
     "processors",
     "save_state",
+    "tally",
     "train",
     "train_whole",
 ]

@@ -19,19 +19,20 @@ from phasegrad.dynamics import System, Workspace, assemble
 from phasegrad.equilibria import tolerance_of
 from phasegrad.gradients import MeanGradient
 from phasegrad.linearised import DenseLaplacian, Linearised, PhasorLaplacian, Phasors, Verdict, stability
-from phasegrad.solvers import FOLLOWING, AlignedNewton, Newton, Solver, solver_of
-from phasegrad.training._engine import Problem, Progress, Tallies
+from phasegrad.solvers import FOLLOWING, AlignedNewton, Newton, Solver, persistent_solver, solver_of
+from phasegrad.training._engine import Problem, Progress, Tallies, tally
 from phasegrad.training._learner import Learner, missing
-from phasegrad.training._optimizers import Arrays, Memory
+from phasegrad.training._optimizers import Arrays
 from phasegrad.training._samples import Samples
 
-_HALVINGS = 6
 _SCORED_AT_ONCE = 512
 #: Moving oscillators from which networks are settled one by one, by products of matrices.
 _LARGE = 16
 # Multiplications in one product of matrices from which a second BLAS thread pays.
 _THREADED = 5e7
 _ALIGNED = AlignedNewton()
+# The stream of networks that have nothing to draw for: nothing of it is used.
+_NOBODY = np.random.default_rng(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,16 +69,7 @@ class BatchEngine:
     @property
     def progress(self) -> Progress:
         """Where it stands."""
-        each = [group.progress for group in self.groups]
-        if len(each) == 1:
-            return each[0]
-        memories = [one.memory for one in each]
-        memory = Memory(
-            np.concatenate([memory.steps for memory in memories]),
-            _joined([memory.first for memory in memories]),
-            _joined([memory.second for memory in memories]),
-        )
-        return Progress(_joined([one.parameters for one in each]), memory, np.concatenate([one.phases for one in each]))
+        return Progress.joined([group.progress for group in self.groups])
 
     def train(self, orders: Array, factors: FloatArray, streams: Sequence[np.random.Generator]) -> Tallies:
         """Train for one epoch per column of ``orders`` (R, epochs, n)."""
@@ -114,15 +106,15 @@ class _Group(Learner):
             settled = self._settle(some.inputs, phases if chained else None, training=False)
             if chained:
                 phases = np.where(settled.settled[:, None], settled.phases, 0.0)
-            total += self.tally(settled.phases, settled.settled, settled.unstable, some)
-        return Tallies(*(each[:, None] for each in total))
+            total += self._tally(settled, some)
+        return Tallies.epochs([total])
 
     def update(self, some: Samples, inputs: FloatArray, factor: float) -> Tallies:
         """Settle, nudge, step and guard one batch of every network; return its sums."""
         plan, progress = self.plan, self.progress
         start = progress.phases if plan.warm_start != "none" else None
         settled = self._settle(inputs, start)
-        tallies = self.tally(settled.phases, settled.settled, settled.unstable, some)
+        tallies = self._tally(settled, some)
         if start is not None:
             kept = settled.settled[:, None]
             progress = self.progress = progress._replace(phases=np.where(kept, settled.phases, 0.0))
@@ -134,40 +126,37 @@ class _Group(Learner):
             self.network, settled.system, settled.phases, self.cost, self.nodes, some.targets.reshape(weights.size, -1),
             limits=settled.limits, strict=plan.accept is None, state=settled.state,
         )  # fmt: skip
+        # A network without a settled sample draws nothing, as it would alone.
+        settles: list[bool] = np.any(weights, axis=1).tolist()
+        streams = [own if any_settled else _NOBODY for own, any_settled in zip(self.streams, settles, strict=True)]
         gradient, used = mean.take(
-            share, self.learn, by=plan.propagation, frequencies=plan.frequencies, streams=self.streams
+            share, self.learn, by=plan.propagation, frequencies=plan.frequencies, streams=streams
         )
         moves = np.any(used.reshape(weights.shape), axis=1) & self.active
-        steps, memory = self.steps_of(gradient, factor, moves)
-        short = self._apply(settled, inputs, steps, moves)
-        self.progress = self.progress._replace(memory=progress.memory.merged(memory, moves))
+        short = self._step(settled, inputs, gradient, factor, moves)
         return tallies._replace(
             skipped=tallies.skipped + missing(used, some), shortened=short.astype(float), updates=moves.astype(float)
         )
 
-    def _apply(self, settled: Settled, inputs: FloatArray, steps: Arrays, moves: BoolArray) -> BoolArray:
-        """Take the steps, each halved until every sample that was locked stays so; return where one was shortened."""
-        fraction = np.ones(moves.size)
-        if self.plan.lock_floor is None:
-            self._set(self.moved(steps, fraction, moves), Workspace())
-            return np.zeros(moves.size, dtype=bool)
-        waiting = moves.copy()
-        for _ in range(_HALVINGS):
-            trial, workspace = self.moved(steps, fraction, moves), Workspace()
-            waiting &= ~self._still_locked(settled, trial, workspace, inputs, waiting)
-            if not waiting.any():
-                self._set(trial, workspace)
-                return fraction < 1.0
-            fraction[waiting] /= 2
-        # What six halvings did not save is not taken at all.
-        fraction[waiting] = 0.0
-        self._set(self.moved(steps, fraction, moves & ~waiting), Workspace())
-        return fraction < 1.0
+    def _step(
+        self, settled: Settled, inputs: FloatArray, gradient: Arrays, factor: float, moves: BoolArray
+    ) -> BoolArray:
+        """Take the step after which every sample that was locked stays so; return where it was shortened."""
+        tried: tuple[Arrays | None, Workspace] = (None, Workspace())
 
-    def _set(self, parameters: Arrays, workspace: Workspace) -> None:
-        self.progress, self.workspace = self.progress._replace(parameters=parameters), workspace
-        if self.norms is not None:
-            self.norms.keep()
+        def locked(trial: Arrays, asked: BoolArray) -> BoolArray:
+            nonlocal tried
+            tried = trial, Workspace()
+            return self._still_locked(settled, trial, tried[1], inputs, asked)
+
+        short = self.step(gradient, factor, moves, locked)
+        self.workspace = tried[1] if tried[0] is self.progress.parameters else Workspace()
+        return short
+
+    def _tally(self, settled: Settled, some: Samples) -> Tallies:
+        shape = some.weights.shape
+        outputs = np.take(settled.phases, self.nodes, axis=1).reshape(*shape, -1)
+        return tally(self.cost, outputs, settled.settled.reshape(shape), settled.unstable.reshape(shape), some)
 
     def _settle(self, inputs: FloatArray, start: FloatArray | None, *, training: bool = True) -> Settled:
         """Let all samples (r, b, d) settle, from phase zero or from ``start`` (r, N), and certify every state."""
@@ -178,13 +167,15 @@ class _Group(Learner):
         left = np.full(system.batch, np.inf)
         state, stable = None, np.zeros(system.batch, dtype=bool)
         if start is None and self.plan.settling.solver == "batch" and PhasorLaplacian.fits(system):
-            state = self._settle_products(PhasorLaplacian.of(system, phases), phases, limits, left, possible)
+            first = PhasorLaplacian.of(system, phases)
+            state = self._settle_products(first, phases, limits, left, possible, training=training)
             converged = left <= limits
             stable = (state.definite() == Verdict.STABLE) & converged
         else:
             rows = np.flatnonzero(possible)
             part = system if rows.size == system.batch else system.take(rows)
-            solution = self._solver(part).solve(part, phases[rows], limits[rows])
+            solver = self._solver(part, persistent=not training and start is None)
+            solution = solver.solve(part, phases[rows], limits[rows])
             phases[rows], left[rows] = solution.phases, solution.residual
             converged = left <= limits
             rows = np.flatnonzero(converged)
@@ -194,15 +185,19 @@ class _Group(Learner):
         counts = stable if accept is None else left < accept
         return Settled(system, phases, limits, counts, converged & ~stable, state)
 
-    def _solver(self, system: System) -> Solver:
-        if self.plan.accept is None:
-            return solver_of(self.plan.settling.solver, system, "train", polish=False)
-        # Who accepts states of any kind wants those that plain Newton finds.
-        return FOLLOWING
+    def _solver(self, system: System, *, persistent: bool) -> Solver:
+        """Return the solver of a plan; a ``persistent`` one tries all that a prediction would."""
+        if self.plan.accept is not None:
+            # Who accepts states of any kind wants those that plain Newton finds.
+            return FOLLOWING
+        if persistent:
+            return persistent_solver(self.plan.settling.solver, system, "train")
+        return solver_of(self.plan.settling.solver, system, "train", polish=False)
 
     def _settle_products(
-        self, first: PhasorLaplacian, phases: Array, limits: FloatArray, left: FloatArray, possible: BoolArray
-    ) -> PhasorLaplacian:
+        self, first: PhasorLaplacian, phases: Array, limits: FloatArray, left: FloatArray, possible: BoolArray, *,
+        training: bool,
+    ) -> PhasorLaplacian:  # fmt: skip
         """Settle by products of matrices, and what they leave one by one; return the states that were reached."""
         rows = np.flatnonzero(possible)
         part = first if rows.size == possible.size else first.take(rows)
@@ -212,7 +207,9 @@ class _Group(Learner):
         phases[rows[:, None], part.nodes] = moving
         if lost.size:
             some = first.system.take(lost)
-            again = Newton(algebra=DenseLaplacian, polish=False).solve(some, start, limits[lost])
+            alone = Newton(algebra=DenseLaplacian, polish=False)
+            solver = alone if training else self._solver(some, persistent=True)
+            again = solver.solve(some, start, limits[lost])
             phases[lost], left[lost] = again.phases, again.residual
         return first.at(phases.take(first.nodes, axis=1))
 
@@ -245,7 +242,3 @@ class _Group(Learner):
             left, ended = solution.residual, DenseLaplacian.of(part, solution.phases)
         kept[rows] = (left <= limits) & (ended.definite(floor) == Verdict.STABLE)
         return np.all(kept.reshape(inputs.shape[:2]), axis=1)
-
-
-def _joined(parts: list[Arrays]) -> Arrays:
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

@@ -10,6 +10,7 @@ import numpy as np
 
 from phasegrad._validation import Array, BoolArray, FloatArray
 from phasegrad.networks import Network
+from phasegrad.objectives import ClassObjective, Cost
 from phasegrad.training._optimizers import Arrays, Memory
 from phasegrad.training._plan import Plan
 from phasegrad.training._samples import Samples
@@ -50,6 +51,42 @@ class Tallies(NamedTuple):
         """Return the sums of several groups of networks as one."""
         return cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
+    @classmethod
+    def epochs(cls, parts: Sequence[Tallies]) -> Tallies:
+        """Return the sums (R,) of several epochs as (R, epochs)."""
+        return cls(*(np.stack(columns, axis=1) for columns in zip(*parts, strict=True)))
+
+    def at(self, epoch: int) -> Tallies:
+        """Return the sums (R,) of one epoch."""
+        return Tallies(*(each[:, epoch] for each in self))
+
+    def over_epochs(self) -> Tallies:
+        """Return the sums (R,) over all epochs."""
+        return Tallies(*(each.sum(axis=1) for each in self))
+
+
+def tally(cost: Cost, outputs: FloatArray, ok: BoolArray, unstable: BoolArray, some: Samples) -> Tallies:
+    """Return the sums (R,) over samples, from their outputs (R, b, M) and what became of them, (R, b)."""
+    seen = np.where(ok[..., None], outputs, 0.0)
+    flat = seen.reshape(ok.size, -1)
+    costs = cost.cost(flat, some.targets.reshape(ok.size, -1)).reshape(ok.shape)
+    right: Any = np.nan
+    if isinstance(cost, ClassObjective):
+        right = cost.decide(flat).reshape(ok.shape) == some.labels
+    counted = np.where(ok, some.weights, 0.0)
+    columns = {
+        "weight": some.weights,
+        "settled": counted,
+        "cost": np.where(ok, counted * costs, 0.0),
+        "correct": counted * right,
+        "separation": counted * (seen[..., 0] - seen[..., -1]),
+        "common": counted * seen.mean(axis=-1),
+        "unsettled": ~ok & ~unstable,
+        "unstable": unstable,
+    }
+    sums = np.sum(np.stack(list(columns.values())), axis=-1)
+    return Tallies.zeros(len(ok))._replace(**dict(zip(columns, sums, strict=True)))
+
 
 class Progress(NamedTuple):
     """All that changes in an engine, between two epochs: parameters (R, width), memory, and warm starts (R, N)."""
@@ -57,6 +94,29 @@ class Progress(NamedTuple):
     parameters: Arrays
     memory: Memory
     phases: FloatArray
+
+    def of(self, rows: Any) -> Progress:
+        """Return the progress of some of the networks."""
+        parameters = {name: each[rows] for name, each in self.parameters.items()}
+        return Progress(parameters, self.memory.of(rows), self.phases[rows])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Progress]) -> Progress:
+        """Return the progress of several groups of networks as one."""
+        if len(parts) == 1:
+            return parts[0]
+        memories = [part.memory for part in parts]
+        memory = Memory(
+            np.concatenate([each.steps for each in memories]),
+            _joined([each.first for each in memories]),
+            _joined([each.second for each in memories]),
+        )
+        parameters = _joined([part.parameters for part in parts])
+        return cls(parameters, memory, np.concatenate([part.phases for part in parts]))
+
+
+def _joined(parts: Sequence[Arrays]) -> Arrays:
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from phasegrad._validation import FloatArray, IntArray, choice, counted, how_to_install
+from phasegrad._validation import FloatArray, IntArray, choice, counted, require
 from phasegrad.networks import Network
 from phasegrad.training._drawing import plot_history
 from phasegrad.training._engine import Progress, Tallies
@@ -72,7 +72,8 @@ class History:
     test_unsettled, test_unstable, validation_unsettled, validation_unstable : ndarray of int, shape (R, T)
         The same of the other parts.
     shortened, updates : ndarray of int, shape (R, T)
-        Updates since the last evaluation that the lock guard shortened, and all of them.
+        Updates since the last evaluation that the lock guard shortened or refused, and all of them, the refused ones
+        among them.
     learning_rate : ndarray, shape (T,)
         Factor of the learning rates in the epoch that ended there.
     separation, common_phase : ndarray, shape (R, T)
@@ -179,10 +180,9 @@ class History:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row per network and evaluation. Needs pandas."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise ImportError(f"A table needs pandas, which is not installed. {how_to_install('tables')}") from None
+        require(["pandas"], "tables", "A table")
+        import pandas as pd
+
         networks, evaluations = np.atleast_2d(self.train_loss).shape
         columns: dict[str, Any] = {
             "network": np.repeat(np.arange(networks), evaluations),
@@ -247,7 +247,8 @@ class TrainingState:
     waited : ndarray of int, shape (R,)
         Evaluations since then.
     origin : str
-        What the state belongs to: a digest of topology, plan and samples.
+        What the state belongs to: a digest of topology, plan and samples. Of a custom cost or augmentation it holds
+        the fields of a dataclass, otherwise the attributes whose names do not begin with an underscore.
 
     See Also
     --------
@@ -319,6 +320,8 @@ class Training:
     ended : str
         Why it ended: "finished", "until" the epoch asked for, "patience" ran out, "interrupted", "not finite", or
         "failed" because a device did.
+    engine : str
+        The engine that trained: "lanes", "batch" or "torch"; the name of its class where you gave your own.
 
     See Also
     --------
@@ -333,8 +336,8 @@ class Training:
     >>> data = pg.datasets.xor()
     >>> network = pg.signed_layers(2, 1, 2, rest=pg.CosineCrossEntropy.undecided, gain=2.0, skip=True)
     >>> result = pg.train(network, data, epochs=3)
-    >>> result.ended, result.network.size, result.state.epoch
-    ('finished', 5, 3)
+    >>> result.ended, result.network.size, result.state.epoch, result.engine
+    ('finished', 5, 3, 'batch')
     """
 
     networks: tuple[Network, ...]
@@ -343,6 +346,7 @@ class Training:
     plan: Plan
     seeds: tuple[int | None, ...]
     ended: str
+    engine: str
 
     @property
     def network(self) -> Network:
@@ -471,8 +475,15 @@ def origin_of(networks: Sequence[Network], plan: Plan, *parts: Samples | None) -
 
 
 def _plain(value: Any) -> Any:
-    """Return a setting as plain data: its class and what it was made with."""
+    """Return a setting as plain data: its class and what it was made with, or the attributes it shows."""
     if isinstance(value, str | int | float | bool | None | tuple | list):
         return value
-    made = [item.name for item in fields(value)] if dataclasses.is_dataclass(value) else []
-    return [type(value).__qualname__, {name: _plain(getattr(value, name)) for name in made}]
+    if isinstance(value, np.ndarray | np.generic):
+        return ["array", value.dtype.str, value.tolist()]
+    if isinstance(value, Mapping):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if dataclasses.is_dataclass(value):
+        names = [item.name for item in fields(value)]
+    else:
+        names = [name for name in getattr(value, "__dict__", {}) if not name.startswith("_")]
+    return [type(value).__qualname__, {name: _plain(getattr(value, name)) for name in names}]

@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 
 from phasegrad._validation import Array, BoolArray, FloatArray, IntArray
+from phasegrad.gradients import METHODS, TRAINING_STEP
 from phasegrad.graphs import Graph
 from phasegrad.kernels import COMPILES
 from phasegrad.networks import Network
 from phasegrad.objectives import ClassObjective, PaperPair, formula_of
 from phasegrad.terms import Coupling, Field, Frequencies
+from phasegrad.training._descent import bounds_of
 from phasegrad.training._engine import Problem, Progress, Tallies
-from phasegrad.training._learner import bounds_of
 from phasegrad.training._optimizers import Momentum
 from phasegrad.training._samples import Samples
 
@@ -38,7 +39,6 @@ _LARGEST = 64
 _TERMS = (Frequencies, Coupling, Field)
 # In the order of the numbers that the kernel gives them.
 _COSTS = ("quadratic", "periodic")
-_GRADIENTS = ("two_phase", "centred", "adjoint", "finite_difference")
 _STARTS = ("epoch", "run", "none")
 
 
@@ -97,6 +97,7 @@ class LaneEngine:
         network, plan, cost = problem.networks[0], problem.plan, problem.plan.objective
         strange = [str(term) for term in network.terms if not (type(term) in _TERMS and term.phasor)]
         formula = formula_of(cost)
+        known = [name for name, method in METHODS.items() if method.lane is not None]
         reasons = [
             (not COMPILES, "are compiled code, and Numba is not installed"),
             (network.graph.layout is not None, "know no parameters that several edges or oscillators share"),
@@ -106,7 +107,7 @@ class LaneEngine:
             (plan.batch_size != 1 or plan.optimizer != Momentum(0.0), "learn sample by sample, by plain descent"),
             (plan.weight_decay > 0 or plan.input_noise > 0 or plan.lock_floor is not None or plan.patience is not None,
              "have no weight decay, input noise, lock guard or patience"),
-            (plan.gradient not in _GRADIENTS or plan.gradient_options, f"have the gradients {', '.join(_GRADIENTS)}"),
+            (plan.gradient not in known or plan.gradient_options, f"have the gradients {', '.join(known)}"),
             (plan.augmentation is not None, "take samples as they are, without augmentation"),
             (plan.fan_in is not None or plan.balance, "let all couplings learn alike"),
             (plan.coupling_norm is not None, "bound couplings one by one, not their norm"),
@@ -152,8 +153,8 @@ class LaneEngine:
             beta=float(plan.beta),
             clip=np.inf if plan.clip is None else float(plan.clip),
             limit=0.0 if plan.accept is None else float(plan.accept[0 if learns else 1]),
-            difference_step=1e-5,
-            gradient=_GRADIENTS.index(plan.gradient),
+            difference_step=TRAINING_STEP,
+            gradient=plan.propagation.record.lane,
             raw=plan.frequencies == "raw",
             cost=_COSTS.index(self.formula),
             decision=decision,

@@ -1,12 +1,14 @@
 r"""Optimisers and schedules: from the mean gradient of a mini-batch to a step of every parameter.
 
 Each is a frozen value of its own settings. What an optimiser remembers between steps is a `Memory` of plain arrays, so
-that training can stop, be stored and go on. All arrays have the shape (R, width): R networks learn side by side.
+that training can stop, be stored and go on. All arrays have the shape (R, width): R networks learn side by side. The
+arithmetic of a step is that of NumPy arrays and of PyTorch tensors alike.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,6 +22,11 @@ from phasegrad._validation import BoolArray, IntArray, float_between, positive_f
 Arrays = dict[str, NDArray[Any]]
 
 
+def functions_for(values: Any) -> Any:
+    """Return the module whose functions are for these values: NumPy of arrays, PyTorch of tensors."""
+    return np if isinstance(values, np.ndarray) else sys.modules["torch"]
+
+
 @dataclass(frozen=True, eq=False)
 class Memory:
     """How many steps every network took, (R,), and up to two moments of the gradient by every parameter, (R, width)."""
@@ -30,12 +37,15 @@ class Memory:
 
     def merged(self, later: Memory, chosen: BoolArray) -> Memory:
         """Return the later memory of some of the networks, this one of the others."""
-        if np.all(chosen):
-            return later
-        rows = chosen[:, None]
-        first = {name: np.where(rows, values, self.first[name]) for name, values in later.first.items()}
-        second = {name: np.where(rows, values, self.second[name]) for name, values in later.second.items()}
-        return Memory(np.where(chosen, later.steps, self.steps), first, second)
+        where, rows = functions_for(chosen).where, chosen[:, None]
+        first = {name: where(rows, values, self.first[name]) for name, values in later.first.items()}
+        second = {name: where(rows, values, self.second[name]) for name, values in later.second.items()}
+        return Memory(where(chosen, later.steps, self.steps), first, second)
+
+    def of(self, rows: Any) -> Memory:
+        """Return the memory of some of the networks."""
+        first, second = ({name: each[rows] for name, each in part.items()} for part in (self.first, self.second))
+        return Memory(self.steps[rows], first, second)
 
 
 class Optimizer(ABC):
@@ -126,23 +136,33 @@ class Adam(Optimizer):
     def step(self, memory: Memory, gradients: Arrays, rates: Mapping[str, float]) -> tuple[Arrays, Memory]:
         """Return what to add to every parameter, and the memory after it."""
         count = memory.steps + 1
+        functions = functions_for(count)
         # The bias corrections of both moments, one per network, go into the scale of the step.
-        spread = np.sqrt(1 - self.second**count)[:, None]
+        spread = functions.sqrt(1 - self.second**count)[:, None]
         scale = spread / (1 - self.first**count)[:, None]
         means: Arrays = {}
         squares: Arrays = {}
         steps: Arrays = {}
         for name, slope in gradients.items():
-            means[name] = mean = self.first * memory.first[name]
-            mean += (1 - self.first) * slope
-            squares[name] = square = self.second * memory.second[name]
-            square += (1 - self.second) * (slope * slope)
-            step = np.sqrt(square)
-            step += self.epsilon * spread
-            np.divide(mean, step, out=step)
-            step *= -rates[name] * scale
+            means[name] = mean = _running(memory.first[name], slope, self.first)
+            squares[name] = square = _running(memory.second[name], slope * slope, self.second)
+            # The corrections are counted in double precision, whatever the numbers are.
+            least, most = (functions.asarray(each, dtype=slope.dtype) for each in (self.epsilon * spread, -scale))
+            step = functions.sqrt(square)
+            step += least
+            step = mean / step
+            step *= rates[name] * most
             steps[name] = step
         return steps, Memory(count, means, squares)
+
+
+def _running(mean: Any, value: Any, kept: float) -> Any:
+    """Return kept mean + (1 - kept) value, for tensors in one kernel."""
+    if not isinstance(mean, np.ndarray):
+        return mean.lerp(value, 1 - kept)
+    after = kept * mean
+    after += (1 - kept) * value
+    return after
 
 
 class Schedule(ABC):

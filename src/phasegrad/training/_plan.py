@@ -14,7 +14,7 @@ from phasegrad._validation import IntArray, choice, float_between, positive_floa
 from phasegrad.equilibria import Settling
 from phasegrad.gradients import Propagation
 from phasegrad.networks import Network
-from phasegrad.objectives import CosineCrossEntropy, Cost, PaperPair
+from phasegrad.objectives import CosineCrossEntropy, Cost, OutputDifferences, PaperPair
 from phasegrad.training._optimizers import OPTIMIZERS, SCHEDULES, Constant, Optimizer, Schedule
 
 FREQUENCIES = ("raw", "relative")
@@ -98,7 +98,9 @@ class Plan:
         stable or not. None accepts stable equilibria alone.
     lock_floor : float or None
         The lock guard: an update after which the reduced Laplacian of a sample of its batch has an eigenvalue below
-        this is shortened, and counted. None takes every update as it is.
+        this is halved, up to six times, and refused if that does not help. Both are counted as shortened. A refused
+        update counts as an update, and the optimiser remembers its gradient: otherwise momentum that points across the
+        boundary would never turn. None takes every update as it is.
     validation_fraction : float
         Share of the training samples held back to score; 0 holds none back.
     patience : int or None
@@ -323,6 +325,18 @@ def classifier_plan(**changes: Any) -> Plan:
     return Plan(learn=LAYER_PARAMETERS, learning_rate=0.005, objective=CosineCrossEntropy(sharpness=16.0)).replace(
         **changes
     )
+
+
+def default_plan(network: Network) -> Plan:
+    """Return the plan of a network for which none is named.
+
+    With fields it is `classifier_plan`. Without them nothing turns the outputs to where cross-entropy acts on them, and
+    a cost of phase differences takes its place.
+    """
+    if all(name in network.parameters for name in LAYER_PARAMETERS):
+        return classifier_plan()
+    learn = [name for name in ("omega", "coupling") if name in network.parameters]
+    return Plan(learn=learn, objective=OutputDifferences())
 
 
 def image_plan(**changes: Any) -> Plan:

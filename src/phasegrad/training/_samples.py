@@ -110,7 +110,9 @@ def _is_list(data: Any) -> bool:
     """Whether data is one entry per network rather than one data set or one tuple of arrays."""
     if isinstance(data, Dataset) or not isinstance(data, Sequence):
         return False
-    return bool(data) and all(isinstance(each, Dataset | tuple) for each in data)
+    # A tuple of tuples is (x, y) whose arrays are written as tuples; a list of tuples is one (x, y) per network.
+    kinds = Dataset if isinstance(data, tuple) else Dataset | tuple
+    return bool(data) and all(isinstance(each, kinds) for each in data)
 
 
 def _arrays(data: Any) -> tuple[Any, Any]:

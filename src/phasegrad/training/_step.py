@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from phasegrad._validation import Array, BoolArray
+from phasegrad._validation import Array, BoolArray, FloatArray
 from phasegrad.linearised import Verdict
 from phasegrad.objectives import Cost
 from phasegrad.tensors import (
@@ -21,6 +22,7 @@ from phasegrad.tensors import (
     Contrast,
     Schur,
     Settled,
+    Weights,
     gathered,
     kept,
     nudge_steps,
@@ -30,11 +32,11 @@ from phasegrad.tensors import (
     sweeps_and_steps,
     verdicts,
 )
+from phasegrad.training._descent import guarded
 
 if TYPE_CHECKING:
     from phasegrad.training._torch import Trainer
 
-_HALVINGS = 6
 # Rounds in which the first batch says how many sweeps it needs.
 _ROUNDS = 12
 # Share of the nudge that a gradient may leave of the force on a nudged state.
@@ -92,7 +94,7 @@ class Step:
     def _capturable(self) -> bool:
         """Whether an update asks the device for nothing: no guard, no solve by steps, no cost by way of NumPy."""
         plan, kind = self.trainer.plan, type(self.trainer.cost)
-        direct = plan.gradient != "adjoint" or self.trainer.structure.hidden is not None
+        direct = not plan.propagation.exact or self.trainer.structure.hidden is not None
         on_tensors = kind.torch_force is not Cost.torch_force or kind.torch_cost is not Cost.torch_cost
         return plan.lock_floor is None and direct and on_tensors
 
@@ -140,11 +142,12 @@ class Step:
         share = share / total.clamp_min(torch.finfo(share.dtype).tiny)
         slopes = contrast.slopes(trainer.moves.names, share) if trainer.moves.names else {}
         moves = used.any() & trainer.moves.active
-        trainer.moves.propose(slopes, self.factor)
+        trainer.moves.propose(slopes, self.factor, moves)
         if plan.lock_floor is None:
-            trainer.moves.take(moves, 1.0)
+            trainer.moves.take(moves)
         else:
             self._guarded(inputs, free, settled & (there > 0), moves)
+        trainer.moves.remember(moves)
         phases = phases_of(gathered(trainer.structure.outputs, free.states))
         for buffer, values in (
             (self.outputs, phases), (self.settled, settled), (self.unstable, fallen), (self.used, used)
@@ -179,10 +182,10 @@ class Step:
     ) -> tuple[Contrast, Tensor]:
         """Return what the gradient is read off, and where it was found."""
         trainer, plan = self.trainer, self.trainer.plan
-        if plan.gradient == "adjoint":
+        signs = plan.propagation.record.signs
+        if not signs:
             slope = -_Pull(trainer.cost, goals, 1.0)(gathered(trainer.structure.outputs, free.states))
             return Contrast.exact(batch, free, slope)
-        signs = (1.0, -1.0) if plan.gradient == "centred" else (1.0,)
         times, betas = len(signs), torch.cat([torch.full_like(goals[:, :1], sign * plan.beta) for sign in signs])
         pull = _Pull(trainer.cost, torch.cat([goals] * times), betas)
         if schur is not None:
@@ -206,26 +209,25 @@ class Step:
 
     def _guarded(self, inputs: Tensor, free: Settled, settled: Tensor, moves: Tensor) -> None:
         """Take the step, halved until every sample that was locked stays so."""
-        trainer = self.trainer
-        assert trainer.plan.lock_floor is not None
-        before, share = trainer.moves.values.clone(), 1.0
+        trainer, floor = self.trainer, self.trainer.plan.lock_floor
+        assert floor is not None
         rows = settled.nonzero()[:, 0]
         start = [each[:, rows] for each in free.states]
-        for _ in range(_HALVINGS):
-            trainer.moves.take(moves, share)
-            part = Batch.of(trainer.weights(), inputs[rows])
+
+        def attempt(fraction: FloatArray) -> Weights:
+            share = torch.as_tensor(fraction).to(trainer.moves.values)
+            trainer.moves.take(moves & (share > 0), share)
+            return trainer.weights()
+
+        def locked(weights: Weights, asked: BoolArray) -> BoolArray:
+            del asked
+            part = Batch.of(weights, inputs[rows])
             again = settle(part, trainer.limits(rows.numel()), start=start)
-            locked = (again.residual <= trainer.limit) & (
-                verdicts(part, again, trainer.plan.lock_floor) == int(Verdict.STABLE)
-            )
-            if bool(locked.all()):
-                break
-            trainer.moves.values.copy_(before)
-            share /= 2
-        else:
-            share = 0.0
-        trainer.moves.remember(moves)
-        self.shortened += float(share < 1)
+            stable = verdicts(part, again, floor) == int(Verdict.STABLE)
+            return np.array([bool(((again.residual <= trainer.limit) & stable).all())])
+
+        _, fraction = guarded(moves.cpu().numpy(), attempt, locked)
+        self.shortened += float(fraction[0] < 1)
 
 
 class _Pull:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from phasegrad._validation import Array, BoolArray, FloatArray, how_to_install
+from phasegrad._validation import Array, BoolArray, FloatArray, require
+from phasegrad.gradients import METHODS
 from phasegrad.training._engine import Problem, Progress, Tallies
 from phasegrad.training._optimizers import Adam, Momentum
 
 #: "tf32" are single-precision numbers whose products are rounded to ten bits on the way in, on devices that have them.
 DTYPES = ("float32", "float64", "tf32")
-_GRADIENTS = ("centred", "two_phase", "adjoint")
 
 
 class TorchEngine:
@@ -24,14 +23,15 @@ class TorchEngine:
         from phasegrad.training._torch import Trainer, checked_device
 
         device = checked_device(problem.device)
-        self._begin = problem.begin
         self.trainers = [Trainer(problem, number, device) for number in range(len(problem.networks))]
 
     @staticmethod
     def refuses(problem: Problem) -> str:
         """Return why it cannot do this, in a sentence; empty if it can."""
-        if importlib.util.find_spec("torch") is None:
-            return f"The torch engine needs PyTorch, which is not installed. {how_to_install('torch')}"
+        try:
+            require(["torch"], "torch", "The torch engine")
+        except ImportError as error:
+            return str(error)
         from phasegrad.tensors import refuses
 
         plan = problem.plan
@@ -39,9 +39,10 @@ class TorchEngine:
             return "The torch engine settles every sample from phase zero and takes stable states alone."
         if plan.frequencies == "relative" and "omega" in plan.rates and problem.networks[0].pinned:
             return "The torch engine descends along frequencies as they are, not relative to their mean."
-        if plan.gradient not in _GRADIENTS or plan.gradient_options:
+        known = [name for name, method in METHODS.items() if method.signs is not None]
+        if plan.gradient not in known or plan.gradient_options:
             return (
-                f"The torch engine has the gradients {', '.join(_GRADIENTS)}, without options, and none by finite "
+                f"The torch engine has the gradients {', '.join(known)}, without options, and none by finite "
                 "differences or of another kind."
             )
         if tuple(plan.objective.nodes(problem.networks[0])) != problem.networks[0].outputs:
@@ -53,14 +54,7 @@ class TorchEngine:
     @property
     def progress(self) -> Progress:
         """Where it stands."""
-        each: list[Any] = [trainer.moves.progress() for trainer in self.trainers]
-        begin, memory = self._begin, self._begin.memory
-        stacked = [
-            {name: np.stack([one[part][name] for one in each]) for name in like}
-            for part, like in ((0, begin.parameters), (2, memory.first), (3, memory.second))
-        ]
-        steps = np.array([one[1] for one in each], dtype=np.int64)
-        return Progress(stacked[0], type(memory)(steps, stacked[1], stacked[2]), begin.phases)
+        return Progress.joined([trainer.moves.progress() for trainer in self.trainers])
 
     def train(self, orders: Array, factors: FloatArray, streams: Sequence[np.random.Generator]) -> Tallies:
         """Train for one epoch per column of ``orders`` (R, epochs, n)."""

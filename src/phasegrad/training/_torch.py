@@ -22,7 +22,7 @@ from torch import Tensor
 from phasegrad._process import one_torch_thread
 from phasegrad._validation import Array, BoolArray, FloatArray
 from phasegrad.linearised import Verdict
-from phasegrad.objectives import ClassObjective, Cost
+from phasegrad.objectives import Cost
 from phasegrad.tensors import (
     Batch,
     Structure,
@@ -33,21 +33,26 @@ from phasegrad.tensors import (
     settle,
     verdicts,
 )
-from phasegrad.training._engine import Problem, Tallies
+from phasegrad.training._engine import Problem, Tallies, tally
 from phasegrad.training._moves import Moves
 from phasegrad.training._samples import Samples
 from phasegrad.training._step import Step, phases_of
 
+# Samples scored at once, fewer where memory is short, and the most sweeps that they are given.
 _SCORED_AT_ONCE, _SCORED_SWEEPS = 4096, 160
 # Multiplications in one product of matrices from which a second thread pays.
 _THREADED = 5e6
-#: Sweeps to begin with: of free and nudged states; and of Newton's steps where a group is eliminated.
-_SWEEPS, _NUDGED, _SWEEPS_BEFORE, _STEPS, _NUDGED_STEPS = 8, 4, 4, 2, 3
+# Sweeps of free and of nudged states to begin with; how many are needed shows in training (`Trainer.follow`).
+_SWEEPS, _NUDGED = 8, 4
+# The same where a group is eliminated: sweeps, then Newton's steps from there; and Newton's steps of nudged states.
+_SWEEPS_BEFORE, _STEPS, _NUDGED_STEPS = 4, 2, 3
+# Where their number stops growing: samples that need more take no part.
 _MOST_SWEEPS = 96
 # Sweeps beyond which Newton's steps are cheaper, where a group can be eliminated.
 _NEWTON_FROM = 14
 # Share of the samples of an epoch that may be left unsettled before the number of sweeps grows.
 _LEFT = 1e-3
+# Rounding unit of products of numbers of ten bits.
 _TF32 = 2.0**-11
 
 
@@ -63,7 +68,7 @@ class Trainer:
         self.parts = {name: _Part(samples, number, self.device, self.dtype) for name, samples in problem.parts.items()}
         self.moves = Moves(problem, number, self.device, self.dtype)
         data = self.network.inputs and not self.network.clamps_inputs
-        self.turning = bool(np.any(self.network.omega) or "omega" in problem.plan.rates or data)
+        self.turning = bool(np.any(problem.begin.parameters["omega"][number]) or "omega" in self.moves.places or data)
         self.limit, self.rests = torch.zeros(2, dtype=self.dtype, device=self.device)
         hidden = self.structure.hidden is not None
         newton = hidden and self.device.type == "cpu"
@@ -76,17 +81,16 @@ class Trainer:
         with products(coarse=self.coarse), self._fitting(), self._threads():
             every = zip(orders, factors, strict=True)
             sums = [self._epoch(order.astype(np.int64), float(factor), stream) for order, factor in every]
-        return Tallies(*(np.array(column)[None] for column in zip(*sums, strict=True)))
+        return Tallies.epochs(sums)
 
     def score(self, part: str) -> Tallies:
         """Return the sums over a part, (1, 1)."""
         samples = self.parts[part]
         with products(coarse=False), self._threads():
-            total = self._scored(samples, self._look())
-        return Tallies(*(np.array(each).reshape(1, 1) for each in total))
+            return Tallies.epochs([self._scored(samples, self._look())])
 
     def _scored(self, samples: _Part, weights: Weights) -> Tallies:
-        total = Tallies.zeros()
+        total = Tallies.zeros(1)
         fits = samples_that_fit(self.structure, self.dtype.itemsize, 0, self.device)
         for rows in torch.arange(samples.count, device=self.device).split(min(_SCORED_AT_ONCE, fits)):
             batch = Batch.of(weights, samples.inputs[rows])
@@ -95,7 +99,7 @@ class Trainer:
             verdict = verdicts(batch, settled)
             stable = converged & (verdict == int(Verdict.STABLE))
             phases = phases_of(gathered(self.structure.outputs, settled.states))
-            total += self._tally(samples, rows, phases, stable, converged & ~stable)
+            total += self._tally(samples, rows, phases, _host(stable), _host(converged & ~stable))
         return total
 
     def _fitting(self) -> AbstractContextManager[None]:
@@ -154,15 +158,15 @@ class Trainer:
 
     def _count(self, step: Step, order: Array, there: BoolArray) -> Tallies:
         """Return the sums of an epoch, and let the number of sweeps follow what was left."""
-        settled, unstable, used = (flags.cpu().numpy()[there] for flags in (step.settled, step.unstable, step.used))
+        settled, unstable, used = (_host(flags)[there] for flags in (step.settled, step.unstable, step.used))
         rows = torch.as_tensor(order, device=self.device)
         outputs = step.outputs[torch.as_tensor(there, device=self.device)]
         tallies = self._tally(self.parts["train"], rows, outputs, settled, unstable)
-        short, updates = step.shortened.item(), step.updates.item()
         if self.device.type == "cuda" and self.follow(float(np.mean(~settled)), float(np.mean(settled & ~used))):
             self.graph = None
-        skipped, shortened, updates = (np.asarray(each) for each in (np.sum(~used), short, updates))
-        return tallies._replace(skipped=skipped, shortened=shortened, updates=updates)
+        return tallies._replace(
+            skipped=np.array([np.sum(~used, dtype=float)]), shortened=_host(step.shortened), updates=_host(step.updates)
+        )
 
     def follow(self, unsettled: float, unfound: float) -> bool:
         """Let the numbers of sweeps follow the shares of samples whose free or nudged states they left; say whether."""
@@ -175,24 +179,11 @@ class Trainer:
             self.nudged = min(_MOST_SWEEPS, self.nudged + max(1, self.nudged // 3))
         return before != (self.sweeps, self.nudged)
 
-    def _tally(self, part: _Part, rows: Tensor, phases: Tensor, ok: Any, unstable: Any) -> Tallies:
-        """Return the sums over some samples."""
-        numbers = rows.cpu().numpy()
-        outputs = phases.double().cpu().numpy()
-        ok, unstable = (np.asarray(each.cpu() if isinstance(each, Tensor) else each) for each in (ok, unstable))
-        weights, targets = part.weights[numbers], part.targets[numbers]
-        counted = np.where(ok, weights, 0.0)
-        seen = np.where(ok[:, None], outputs, 0.0)
-        costs = np.where(ok, self.cost.cost(seen, targets), 0.0)
-        right: Any = np.nan
-        if isinstance(self.cost, ClassObjective):
-            assert part.labels is not None
-            right = self.cost.decide(seen) == part.labels[numbers]
-        sums = (
-            weights, counted, counted * costs, counted * right, counted * (seen[:, 0] - seen[:, -1]),
-            counted * seen.mean(axis=1), ~ok & ~unstable, unstable,
-        )  # fmt: skip
-        return Tallies(*(np.asarray(np.sum(each, dtype=float)) for each in sums), *np.zeros((3,)))
+    def _tally(self, part: _Part, rows: Tensor, phases: Tensor, ok: BoolArray, unstable: BoolArray) -> Tallies:
+        """Return the sums (1,) over some samples."""
+        return tally(
+            self.cost, _host(phases.double())[None], ok[None], unstable[None], part.samples.rows(_host(rows)[None])
+        )
 
 
 @contextmanager
@@ -208,14 +199,15 @@ def products(*, coarse: bool) -> Iterator[None]:
 
 
 class _Part:
-    """A part of the samples: inputs, targets and weights on the device, and on the host what sums need."""
+    """A part of the samples of one network: on the host, and inputs, targets and weights on the device."""
 
     def __init__(self, samples: Samples, number: int, device: torch.device, dtype: torch.dtype) -> None:
         self.inputs = _tensor(samples.inputs[number], dtype, device)
-        self.targets, self.weights = samples.targets[number], samples.weights[number]
-        self.labels = None if samples.labels is None else samples.labels[number]
-        self.goals = _tensor(self.targets, dtype, device)
-        self.shares = _tensor(self.weights, dtype, device)
+        self.goals = _tensor(samples.targets[number], dtype, device)
+        self.shares = _tensor(samples.weights[number], dtype, device)
+        mine = slice(number, number + 1)
+        labels = None if samples.labels is None else samples.labels[mine]
+        self.samples = Samples(samples.inputs[mine], samples.targets[mine], samples.weights[mine], labels)
 
     @property
     def count(self) -> int:
@@ -226,6 +218,10 @@ class _Part:
 def _tensor(values: Array, dtype: torch.dtype, device: torch.device) -> Tensor:
     """Return an array, which may be read-only, as a tensor of its own."""
     return torch.tensor(np.ascontiguousarray(values), dtype=dtype, device=device)
+
+
+def _host(values: Tensor) -> Array:
+    return values.cpu().numpy()
 
 
 def checked_device(given: str | None) -> torch.device:

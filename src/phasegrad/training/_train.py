@@ -13,6 +13,7 @@ from phasegrad._validation import BoolArray, choice, random_stream, whole_number
 from phasegrad.gradients import LIMIT, GradientWarning
 from phasegrad.networks import Network
 from phasegrad.objectives import check_cost
+from phasegrad.terms import Field
 from phasegrad.training._batch import BatchEngine
 from phasegrad.training._engine import Engine, Problem, Progress, Tallies
 from phasegrad.training._history import (
@@ -26,7 +27,7 @@ from phasegrad.training._history import (
 )
 from phasegrad.training._lanes import LaneEngine
 from phasegrad.training._optimizers import Arrays
-from phasegrad.training._plan import Plan, classifier_plan
+from phasegrad.training._plan import Plan, default_plan
 from phasegrad.training._records import nudged_error, record
 from phasegrad.training._samples import Samples, check_augmentation, gather, validation_rows
 from phasegrad.training._tensors import DTYPES, TorchEngine
@@ -41,6 +42,9 @@ _ORDERS_AT_ONCE = 2**22
 _UPDATES_AT_ONCE = 2**14
 # Training samples on whose targets the objective is tried before training begins.
 _CHECKED = 8
+# Share of its force where outputs are undecided below which a cost is said not to act on them. Outputs of the paper's
+# networks start at 3 to 5 %, where training loses most samples; those with random fields at a third or more.
+_FEEBLE = 0.2
 
 
 class Interrupted(KeyboardInterrupt):
@@ -94,8 +98,10 @@ def train(
         Samples of shape (n, n_in) with class numbers, or whatever targets the plan's objective takes; one data set for
         all networks, or one for each, of the same size.
     plan : Plan, optional
-        `paper_plan` and `classifier_plan` make two; the latter if left out, as far as the network has what it lets
-        learn. ``changes`` replace single fields of it: ``train(network, data, epochs=20)``.
+        If left out, the plan suits the network. With bias fields (`signed_layers`, `layers`) it is `classifier_plan`.
+        Without them (`layered`, `lattice` and others) outputs start near phase zero, where the force of its cost
+        vanishes: frequencies and couplings then learn on `OutputDifferences` instead. ``changes`` replace single fields
+        of the plan: ``train(network, data, epochs=20)``.
     seed : int, None, or a sequence of them
         Seed of the stream that shuffles the samples. Of many networks network r has ``seed + r``, or its own of a
         sequence; the result says which were used.
@@ -134,7 +140,8 @@ def train(
         ``interrupted`` set, which a loop over trainings must look at. Before the first epoch Ctrl-C raises
         KeyboardInterrupt. SIGTERM ends the process, as in any Python program without a handler for it. Where coupling
         is not reciprocal and the gradient comes from nudges without a correction, a `GradientWarning` says how far off
-        that is.
+        that is. A `TrainingWarning` reports a `CosineCrossEntropy` that has no force on the outputs of a network
+        without fields.
 
     See Also
     --------
@@ -243,10 +250,7 @@ def _set_up(
     if plan is not None and not isinstance(plan, Plan):
         words = " (a function: call it)" if callable(plan) else ""
         raise TypeError(f"The 'plan' of train must be a Plan, such as paper_plan() makes. Got {plan!r:.60}{words}.")
-    if plan is None:
-        plan = classifier_plan()
-        changes = {"learn": [name for name in plan.rates if name in networks[0].parameters], **changes}
-    chosen = plan.replace(**changes)
+    chosen = (default_plan(networks[0]) if plan is None else plan).replace(**changes)
     chosen.check_network(networks[0])
     train_part, test_part = gather(networks, data, chosen.objective, sample_weight)
     some = train_part.targets[0, :_CHECKED]
@@ -262,6 +266,7 @@ class _Run:
     """A training under way: streams, epochs, scores."""
 
     engine: Engine
+    engine_name: str
 
     def __init__(
         self,
@@ -309,7 +314,8 @@ class _Run:
         problem = Problem(
             self.networks, self.plan, self.parts, masks, self.begin, where.threads, where.device, where.dtype
         )
-        self.engine = _engine(where.engine, problem)(problem)
+        self.engine_name, engine = _engine(where.engine, problem)
+        self.engine = engine(problem)
 
     def go(self, last: int, report: Report | None) -> Training:
         """Train up to an epoch."""
@@ -319,20 +325,21 @@ class _Run:
         except DeviceError as error:
             error.state = snapshot
             raise
+        self._warn_of_no_force()
         warned = self.epoch >= last or self._warn_of_bias("Before training")
         snapshot, ended = self._snapshot(), "patience" if self._all_stopped() else "finished"
         since = Tallies.zeros(len(self.networks))
         try:
             while self.epoch < last and ended == "finished":
                 tallies, factor = self._train_block(last)
-                since += Tallies(*(each.sum(axis=1) for each in tallies))
+                since += tallies.over_epochs()
                 if not np.all(np.isfinite(tallies.cost)):
                     ended = "not finite"
                     break
                 self.epoch += tallies.cost.shape[1]
                 due = self.plan.evaluates_after(self.epoch)
                 if due or self.epoch == last:
-                    rows.append(self._evaluated(factor, Tallies(*(each[:, -1] for each in tallies)), since))
+                    rows.append(self._row(factor, tallies.at(-1), since))
                     since = Tallies.zeros(len(self.networks))
                     if due and self._patience_ran_out(rows[-1]):
                         ended = "patience"
@@ -352,13 +359,13 @@ class _Run:
         return self._result(rows, snapshot, ended)
 
     def _train_block(self, last: int) -> tuple[Tallies, float]:
-        """Train up to the next evaluation, as far as the orders of the samples fit in memory and nobody has to wait."""
+        """Train for one epoch; in lanes up to the next evaluation, as far as orders fit in memory and nobody waits."""
         plan, size = self.plan, self.parts["train"].count
-        fit = max(1, min(_ORDERS_AT_ONCE // max(size * len(self.networks), 1), _UPDATES_AT_ONCE // max(size, 1)))
-        if plan.augmentation is not None or plan.input_noise:
-            fit = 1  # draws of an epoch come after its order and before the next: it matters not where training stops
-        if not isinstance(self.engine, tuple(ENGINES.values())):
-            fit = 1  # an engine of one's own is slow, as chips are: `progress` is told of every epoch
+        fit = 1
+        if isinstance(self.engine, LaneEngine):
+            # The lanes alone draw nothing from the streams. Every other engine may (noise, augmentation, signs of
+            # nudges), after the order of an epoch and before that of the next, wherever training stops in between.
+            fit = max(1, min(_ORDERS_AT_ONCE // max(size * len(self.networks), 1), _UPDATES_AT_ONCE // max(size, 1)))
         block = 1
         while block < fit and self.epoch + block < last and not plan.evaluates_after(self.epoch + block):
             block += 1
@@ -378,9 +385,6 @@ class _Run:
         assert train is not None
         return self._row(0.0, train, train._replace(skipped=train.skipped * 0))
 
-    def _evaluated(self, factor: float, train: Tallies, since: Tallies) -> dict[str, Any]:
-        return self._row(factor, train, since)
-
     def _row(self, factor: float, train: Tallies, since: Tallies) -> dict[str, Any]:
         row = evaluation(self.epoch, factor, train, since, self._scored("test"), self._scored("validation"))
         if self.plan.record:
@@ -390,7 +394,7 @@ class _Run:
     def _scored(self, part: str) -> Tallies | None:
         if part not in self.parts:
             return None
-        return Tallies(*(each[:, 0] for each in self.engine.score(part)))
+        return self.engine.score(part).at(0)
 
     def _patience_ran_out(self, row: Mapping[str, Any]) -> bool:
         """Keep the parameters of lowest validation cost, and say whether no network has patience left."""
@@ -443,7 +447,7 @@ class _Run:
             self._warn_of_idleness(rows)
         chosen = state.parameters if state.best is None else state.best[1]
         networks = tuple(self._current(chosen))
-        return Training(networks, History.of(rows), state, self.plan, self.seeds, ended)
+        return Training(networks, History.of(rows), state, self.plan, self.seeds, ended, self.engine_name)
 
     def _warn_of_idleness(self, rows: list[dict[str, Any]]) -> None:
         """Warn where most samples had no part in the last updates: whatever the scores say, little was learned."""
@@ -459,6 +463,26 @@ class _Run:
                 "state, free or nudged. Lower the learning rate or beta, or the scale of the inputs.",
                 TrainingWarning,
                 stacklevel=6,
+            )
+
+    def _warn_of_no_force(self) -> None:
+        """Warn where outputs start at phases on which the cost hardly acts, and no field can turn them elsewhere."""
+        plan, network, samples = self.plan, self.networks[0], self.parts["train"]
+        best = getattr(plan.objective, "undecided", 0.0)
+        if not best or self.epoch or not plan.rates or Field.every[1].name in network.parameters:
+            return
+        outputs, _ = plan.settling.outputs(network, samples.inputs[0, :_CHECKED])
+        targets = samples.targets[0, :_CHECKED]
+        there = np.mean(np.abs(plan.objective.force(outputs, targets)))
+        most = np.mean(np.abs(plan.objective.force(np.full_like(outputs, best), targets)))
+        if there < _FEEBLE * most:
+            warnings.warn(
+                f"The outputs of this network start near phase {np.mean(outputs):.2f}, where the force of "
+                f"{plan.objective!r} is {there / most:.0%} of that at {best:.2f}, and it has no fields to turn them "
+                "there. Train it with objective=OutputDifferences(), or take a network with fields: signed_layers(..., "
+                f"rest={type(plan.objective).__name__}.undecided), or layers(...).",
+                TrainingWarning,
+                stacklevel=5,
             )
 
     def _warn_of_bias(self, when: str) -> bool:
@@ -572,16 +596,17 @@ def _is_engine(given: Any) -> bool:
     return callable(given) and callable(getattr(given, "refuses", None))
 
 
-def _engine(name: Any, problem: Problem) -> Any:
-    if not isinstance(name, str):
-        if refusal := name.refuses(problem):
+def _engine(given: Any, problem: Problem) -> tuple[str, Any]:
+    """Return the name of the engine that trains, and what makes it of a problem."""
+    if not isinstance(given, str):
+        if refusal := given.refuses(problem):
             raise ValueError(refusal)
-        return name
-    if name == "auto" and problem.device is not None:
-        name = "torch"
-    if name == "auto":
-        return next(engine for engine in ENGINES.values() if not engine.refuses(problem))
-    refusal = ENGINES[name].refuses(problem)
+        return type(given).__name__, given
+    if given == "auto" and problem.device is not None:
+        given = "torch"
+    if given == "auto":
+        return next((name, engine) for name, engine in ENGINES.items() if not engine.refuses(problem))
+    refusal = ENGINES[given].refuses(problem)
     if refusal:
         raise ValueError(f"{refusal} Use engine='batch' for this one.")
-    return ENGINES[name]
+    return given, ENGINES[given]

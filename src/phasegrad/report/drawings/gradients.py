@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from phasegrad.pictures import COLOURS, GUIDE, LABELS, NARROW, WIDE, draw_matrix, guide, letter, panels
+from phasegrad.pictures import COLOURS, GUIDE, NARROW, WIDE, draw_matrix, guide, letter, panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 
 # Where a figure of exactly zero is drawn on a logarithmic axis.
 _ZERO = 2e-17
+# Label and colour, one of Paul Tol's, of the curves of the study of finite nudges.
+_CURVES = {
+    "two_phase": ("one-sided", "#882255"),
+    "centred": ("centred", "#117733"),
+    "complex_step": ("one complex step", "#332288"),
+    "circle_4": ("circle of 4 points", "#999933"),
+}
 # Marker, its size, and dashes: methods of the same order lie on top of each other and must all be seen.
 _LOOKS = (("o", 5, "-"), ("s", 7.5, "-"), ("D", 3.5, (0, (3, 2))), ("^", 5, "-"))
 
@@ -39,7 +46,7 @@ def _identity(axes: Axes, data: Mapping[str, Any]) -> None:
     room = 0.08 * (high - low) or 1.0
     ends = (low - room, high + room)
     axes.plot(ends, ends, color=GUIDE, linewidth=0.8, linestyle="--", zorder=1, label="y = x")
-    axes.scatter(exact, nudged, s=22, color=COLOURS["two_phase"], edgecolor="white", linewidth=0.6, zorder=3)
+    axes.scatter(exact, nudged, s=22, color=COLOURS["shifted"], edgecolor="white", linewidth=0.6, zorder=3)
     axes.set(xlim=ends, ylim=ends, xlabel="exact ∂C/∂ω (adjoint)", ylabel="two-phase −Δθ/β")
     axes.set_aspect("equal")
     axes.locator_params(nbins=5)
@@ -68,11 +75,11 @@ def beta_error(data: Mapping[str, Any]) -> Figure:
     figure, (axes,) = panels(NARROW + 1, 3.1)
     looks = itertools.cycle(_LOOKS)
     for (name, errors), (marker, size, dashes) in zip(data["median_relative_error"].items(), looks, strict=False):
-        slope = data["slopes"].get(name)
-        words = LABELS.get(name, name) + ("" if slope is None else f": order {slope:.2f}")
+        slope, (label, colour) = data["slopes"].get(name), _CURVES.get(name, (name, GUIDE))
+        words = label + ("" if slope is None else f": order {slope:.2f}")
         heights = np.maximum(errors, _ZERO)
         look: dict[str, Any] = {"marker": marker, "markersize": size, "linestyle": dashes, "label": words}
-        axes.plot(data["betas"], heights, color=COLOURS.get(name, GUIDE), **look)
+        axes.plot(data["betas"], heights, color=colour, **look)
     axes.set(xscale="log", yscale="log", xlabel="nudge β", ylabel="median relative error")
     guide(axes, float(np.finfo(float).eps), "machine ε")
     figure.legend(loc="outside lower center", ncols=2)

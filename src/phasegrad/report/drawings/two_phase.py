@@ -96,7 +96,7 @@ def _name_hands(axes: Axes, shifted: str) -> None:
     looks: tuple[tuple[str, dict[str, Any]], ...] = (
         ("free", {"color": "black", "linewidth": 2}),
         ("target", {"color": "black", "linewidth": 1, "linestyle": (0, (2.5, 1.5))}),
-        (shifted, {"color": COLOURS["two_phase"], "linewidth": 2}),
+        (shifted, {"color": COLOURS["shifted"], "linewidth": 2}),
     )
     handles = [Line2D([], [], label=words, **look) for words, look in looks]
     place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.02), "borderaxespad": 0}

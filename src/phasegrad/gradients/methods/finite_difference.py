@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,15 +24,18 @@ from phasegrad.dynamics import System, assemble
 from phasegrad.equilibria import Equilibrium, tolerance_of
 from phasegrad.gradients._accuracy import checked
 from phasegrad.gradients._exact import force_rounding
-from phasegrad.gradients._question import INPUTS, Gradient, Question, ask
-from phasegrad.linearised import linearise
+from phasegrad.gradients._gradient import Gradient
+from phasegrad.gradients._method import Method
+from phasegrad.gradients._problem import INPUTS, Problem, pose
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost
 from phasegrad.solvers import branch_solver
-from phasegrad.terms import Parameter, Term
+from phasegrad.terms import Term
 
 _ENTRIES_AT_ONCE = 2**22
 _EPS = float(np.finfo(float).eps)
+#: The step of training, which tries no other.
+TRAINING_STEP = 1e-5
 # The first step, as a share of the parameter or of the forces; the relative error that is good enough; further steps.
 _STEP, _GOOD, _TRIES = 1e-5, 1e-7, 4
 # How much a step may change from one try to the next, and by what it is shortened where it was far too long.
@@ -84,11 +87,11 @@ def finite_difference(
     """
     if step is not None:
         step = positive_float("step", step, "finite_difference")
-    question = ask("finite_difference", network, equilibrium, objective, target, wrt, frequencies, turned=True)
-    samples, ok = question.solvable, np.ones(question.system.batch, dtype=bool)
-    part, values, errors = question.take(samples), {}, {}
+    problem = pose("finite_difference", network, equilibrium, objective, target, wrt, frequencies, turned=True)
+    samples, ok = problem.solvable, np.ones(problem.system.batch, dtype=bool)
+    part, values, errors = problem.take(samples), {}, {}
     costs, done = _Noise.of(part), 0
-    total = sum(part.system.batch * question.width(name) for name in question.wrt)
+    total = sum(part.system.batch * problem.width(name) for name in problem.wrt)
 
     def tell(count: int) -> None:
         nonlocal done
@@ -96,29 +99,33 @@ def finite_difference(
         if progress is not None:
             progress(done, total)
 
-    for name in question.wrt:
+    for name in problem.wrt:
         slopes, error, found = _slopes(part, name, step, costs, tell)
         values[name], errors[name] = np.zeros((2, ok.size, slopes.shape[1]))
         values[name][samples], errors[name][samples], ok[samples] = slopes, error, ok[samples] & found
-    return checked(question, question.answer(values, errors, ok=ok), lambda: _ADVICE)
+    return checked(problem, problem.answer(values, errors, ok=ok), lambda: _ADVICE)
 
 
-def difference_slopes(
-    system: System, phases: Array, cost: Cost, nodes: IntArray, target: Array, term: Term,
-    parameter: Parameter, *, step: float, raw: bool,
-) -> tuple[FloatArray, BoolArray]:  # fmt: skip
-    """Return the central differences of the cost by one array of parameters, (B, P), and where all states were found.
+def _training_slopes(problem: Problem, _beta: float, _stream: Any) -> tuple[dict[str, Array], BoolArray]:
+    """Return the central differences of a flat batch at the one step of training, and where all states were found."""
+    values, found = {}, np.ones(problem.system.batch, dtype=bool)
+    for name in problem.wrt:
+        rows, which = _entries(problem, name)
+        turns = _Turns.of(problem, name)
+        slopes, settled = np.zeros(rows.size), np.ones(rows.size, dtype=bool)
+        for some in turns.parts(rows.size):
+            each = turns.difference(rows[some], which[some], np.full(rows[some].size, TRAINING_STEP))
+            slopes[some], settled[some] = each.slope, each.settled
+        shape = (problem.system.batch, problem.width(name))
+        values[name] = slopes.reshape(shape)
+        found &= np.all(settled.reshape(shape), axis=1)
+    return values, found
 
-    ``phases`` (B, N) are the equilibria of the samples; a turned one is looked for near its own.
-    """
-    batch, width = system.batch, parameter.width(system.graph)
-    rows, which = np.repeat(np.arange(batch), width), np.tile(np.arange(width), batch)
-    turns = _Turns(system, phases, cost, nodes, target, _OfParameter(term, parameter.name, raw))
-    slopes, settled = np.zeros(rows.size), np.ones(rows.size, dtype=bool)
-    for some in turns.parts(rows.size):
-        found = turns.difference(rows[some], which[some], np.full(rows[some].size, step))
-        slopes[some], settled[some] = found.slope, found.settled
-    return slopes.reshape(batch, width), np.all(settled.reshape(batch, width), axis=1)
+
+def _entries(problem: Problem, name: str) -> tuple[IntArray, IntArray]:
+    """Return the sample and the entry of every turn by one name, (K,) each."""
+    batch, width = problem.system.batch, problem.width(name)
+    return np.repeat(np.arange(batch), width), np.tile(np.arange(width), batch)
 
 
 @dataclass(frozen=True)
@@ -134,9 +141,9 @@ class _OfParameter:
         values = np.broadcast_to(part.values[self.name], (rows.size, part.values[self.name].shape[1]))
         return part.with_values({self.name: self.term.turned(part.graph, self.name, values, which, by, raw=self.raw)})
 
-    def first_steps(self, question: Question) -> FloatArray:
+    def first_steps(self, problem: Problem) -> FloatArray:
         """Return the step of every entry to begin with, (B, width)."""
-        system, own = question.system, question.network.parameters
+        system, own = problem.system, problem.network.parameters
         values = np.abs(system.values[self.name] if system.graph.layout is None else own[self.name][None])
         steps = _STEP * np.maximum(values, _forces(system))
         return np.broadcast_to(steps, (system.batch, values.shape[1]))
@@ -155,12 +162,12 @@ class _OfData:
         data[np.arange(rows.size), which] += by
         return assemble(self.network, data, rows.size, workspace=part.workspace)
 
-    def first_steps(self, question: Question) -> FloatArray:
+    def first_steps(self, problem: Problem) -> FloatArray:
         """Return the step of every entry to begin with, (B, n_in)."""
         scale = self.network.input_scale
         if self.network.clamps_inputs:
             return np.full(self.inputs.shape, _STEP / scale)
-        return _STEP * np.maximum(np.abs(self.inputs), _forces(question.system) / scale)
+        return _STEP * np.maximum(np.abs(self.inputs), _forces(problem.system) / scale)
 
 
 def _forces(system: System) -> FloatArray:
@@ -191,6 +198,12 @@ class _Turns:
     nodes: IntArray
     target: Array
     what: _OfParameter | _OfData
+
+    @classmethod
+    def of(cls, problem: Problem, name: str) -> _Turns:
+        """Return the turns of one name of a problem."""
+        cost, what = problem.objective, _turnable(problem, name)
+        return cls(problem.system, problem.phases, cost, problem.nodes, problem.target, what)
 
     def parts(self, count: int) -> Iterator[slice]:
         """Yield so many turns in parts that fit into memory."""
@@ -248,30 +261,30 @@ class _Noise:
     per_residual: FloatArray
 
     @classmethod
-    def of(cls, question: Question) -> _Noise:
-        """Return the noise of the samples of a question; the cost feels forces as the adjoint response says."""
-        free, slope = question.network.graph.free, question.slope(question.phases)
-        response = np.abs(linearise(question.system, question.phases).solve(slope[:, free], transposed=True)[0])
-        feels = np.sum(response * force_rounding(question)[:, free], axis=1)
-        cost = np.abs(question.objective.cost(question.outputs, question.target))
-        rounding = _EPS * (cost + np.sum(np.abs(slope * question.phases), axis=1))
+    def of(cls, problem: Problem) -> _Noise:
+        """Return the noise of the samples of a problem; the cost feels forces as the adjoint response says."""
+        free, slope = problem.network.graph.free, problem.slope(problem.phases)
+        response = np.zeros((problem.system.batch, free.size))
+        for rows, part in problem.parts:
+            response[rows] = np.abs(part.linearised.solve(slope[rows][:, free], transposed=True)[0])
+        feels = np.sum(response * force_rounding(problem)[:, free], axis=1)
+        cost = np.abs(problem.objective.cost(problem.outputs, problem.target))
+        rounding = _EPS * (cost + np.sum(np.abs(slope * problem.phases), axis=1))
         return cls(feels + 4 * rounding, np.sum(response, axis=1))
 
 
 def _slopes(
-    question: Question, name: str, step: float | None, noise: _Noise, tell: Callable[[int], object]
+    problem: Problem, name: str, step: float | None, noise: _Noise, tell: Callable[[int], object]
 ) -> tuple[Array, Array, BoolArray]:
     """Return slopes by one name and their errors, (B, width), and where all states were found, (B,).
 
     ``tell`` is told how many more entries have been turned for the first time.
     """
-    system, what = question.system, _turnable(question, name)
-    turns = _Turns(system, question.phases, question.objective, question.nodes, question.target, what)
-    batch, width = system.batch, question.width(name)
-    rows, which = np.repeat(np.arange(batch), width), np.tile(np.arange(width), batch)
-    steps = np.full(rows.size, step) if step else what.first_steps(question)[rows, which]
+    turns, shape = _Turns.of(problem, name), (problem.system.batch, problem.width(name))
+    rows, which = _entries(problem, name)
+    steps = np.full(rows.size, step) if step else turns.what.first_steps(problem)[rows, which]
     best, error = np.zeros(rows.size), np.full(rows.size, np.inf)
-    found, trying = np.zeros(rows.size, dtype=bool), np.arange(rows.size if question.network.graph.free.size else 0)
+    found, trying = np.zeros(rows.size, dtype=bool), np.arange(rows.size if problem.network.graph.free.size else 0)
     for attempt in range(1 if step else 1 + _TRIES):
         if not trying.size:
             break
@@ -282,10 +295,9 @@ def _slopes(
         better |= twice.settled & ~found[trying]
         best[trying[better]], error[trying[better]] = twice.slope[better], off[better]
         found[trying] |= twice.settled
-        largest = np.max(np.abs(best).reshape(batch, width), axis=1, initial=0.0)[rows[trying]]
+        largest = np.max(np.abs(best).reshape(shape), axis=1, initial=0.0)[rows[trying]]
         steps[trying] *= _factors(twice, noisy, steps[trying])
         trying = trying[error[trying] > _GOOD * largest]
-    shape = (batch, width)
     return best.reshape(shape), error.reshape(shape), np.all(found.reshape(shape), axis=1)
 
 
@@ -298,9 +310,12 @@ def _factors(twice: _Twice, noisy: FloatArray, steps: FloatArray) -> FloatArray:
     return np.where(lost, _SHORTER, best)
 
 
-def _turnable(question: Question, name: str) -> _OfParameter | _OfData:
-    """Return what one name of a question stands for."""
+def _turnable(problem: Problem, name: str) -> _OfParameter | _OfData:
+    """Return what one name of a problem stands for."""
     if name == INPUTS:
-        assert question.inputs is not None  # `ask` refuses to derive by data that is not there
-        return _OfData(question.network, question.inputs)
-    return _OfParameter(question.network.term_of(name)[0], name, question.frequencies == "raw")
+        assert problem.inputs is not None  # `pose` refuses to derive by data that is not there
+        return _OfData(problem.network, problem.inputs)
+    return _OfParameter(problem.network.term_of(name)[0], name, problem.frequencies == "raw")
+
+
+METHOD = Method(finite_difference, slopes=_training_slopes, perturbs=True, compared=True, lane=3)

@@ -9,7 +9,9 @@ from numpy.typing import ArrayLike
 from phasegrad.equilibria import Equilibrium
 from phasegrad.gradients._accuracy import NEARLY_SINGULAR, checked
 from phasegrad.gradients._exact import exact_slopes
-from phasegrad.gradients._question import Gradient, ask
+from phasegrad.gradients._gradient import Gradient
+from phasegrad.gradients._method import Method
+from phasegrad.gradients._problem import pose
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost
 
@@ -33,8 +35,8 @@ def adjoint(
         Names of the network's parameters, such as "omega", "coupling", "field_phase"; or "inputs", the data that the
         equilibrium was found for.
     frequencies : {"relative", "raw"}
-        Whether the gradient by omega is by the frequencies relative to their mean, or by the raw ones. That by the
-        inputs is by the data as it was given, whichever is said here.
+        Whether the gradient of omega is with respect to frequencies relative to their mean, or to the raw ones. That
+        of the inputs is with respect to the data as it was given, in both cases.
 
     See Also
     --------
@@ -63,6 +65,9 @@ def adjoint(
     >>> bool(abs(rise / 1e-6 - gradient.inputs[0, 0]) < 1e-6)
     True
     """
-    question = ask("adjoint", network, equilibrium, objective, target, wrt, frequencies)
-    exact = exact_slopes(question)
-    return checked(question, question.answer(exact.values, exact.errors, ok=exact.regular), lambda: NEARLY_SINGULAR)
+    problem = pose("adjoint", network, equilibrium, objective, target, wrt, frequencies)
+    exact = exact_slopes(problem)
+    return checked(problem, problem.answer(exact.values, exact.errors, ok=exact.regular), lambda: NEARLY_SINGULAR)
+
+
+METHOD = Method(adjoint, exact=True, compared=True, lane=2)

@@ -1,21 +1,38 @@
-"""Phases as a gradient: the one place where they become one, wherever they come from."""
+"""The one place where phases become a gradient: of every sample, or summed over a batch."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phasegrad._validation import Array, FloatArray, joint_shape, last_axis_array, positive_float
+from phasegrad._validation import Array, BoolArray, FloatArray, joint_shape, last_axis_array, positive_float
 from phasegrad.dynamics import System, build_system, wrapped
+from phasegrad.equilibria import Equilibrium
 from phasegrad.gradients._local import energy_slopes, local_products
-from phasegrad.gradients._question import asked_names, collected, in_units
+from phasegrad.gradients._problem import asked_names, collected, in_units
 from phasegrad.networks import Network
 
 #: States that a gradient is made of: the weight of each, one for all samples or (B, 1), and its phases (B, N).
-States: TypeAlias = Sequence[tuple[complex | Array, Array]]
+Weighted: TypeAlias = Sequence[tuple[complex | Array, Array]]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Slopes (B, width) by name that a method read off its states under a nudge.
+
+    ``found`` (B,) are the samples whose states were found, ``nudged`` the equilibria whose status counts. Where there
+    is noise, ``deviation`` is its standard deviation, (B, width), in the units asked for.
+    """
+
+    beta: float
+    values: Mapping[str, Array]
+    found: BoolArray
+    nudged: Sequence[Equilibrium] = ()
+    deviation: Mapping[str, FloatArray] | None = None
 
 
 def gradient_from_phases(
@@ -95,7 +112,7 @@ def brought_together(network: Network, free: Array, others: Sequence[Array]) -> 
     return base, [base + wrapped(each - base) for each in placed[1:]]
 
 
-def combined(network: Network, system: System, wrt: Sequence[str], free: Array, states: States) -> dict[str, Array]:
+def combined(network: Network, system: System, wrt: Sequence[str], free: Array, states: Weighted) -> dict[str, Array]:
     """Return the real part of the sum of weight * dE/dp over states, for every parameter asked for.
 
     Without an energy the shift of the phases stands in for the response, at the ``free`` phases (B, N).

@@ -16,35 +16,38 @@ over that eigenvalue the parameters run away.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from phasegrad._process import on_one_blas_thread
 from phasegrad._validation import Array, BoolArray, positive_float
-from phasegrad.dynamics import Pull, System
-from phasegrad.equilibria import Equilibrium, settle
-from phasegrad.gradients._accuracy import GIVEN_NUDGE_LIMIT, checked
-from phasegrad.gradients._bending import beta_for
-from phasegrad.gradients._exact import distances, exact_slopes
+from phasegrad.dynamics import System
+from phasegrad.equilibria import Equilibrium
+from phasegrad.gradients._accuracy import GIVEN_NUDGE_LIMIT
+from phasegrad.gradients._gradient import Gradient
 from phasegrad.gradients._local import energy_slopes
-from phasegrad.gradients._question import INPUTS, Gradient, Question, ask, refuse_one_way
+from phasegrad.gradients._method import Method
+from phasegrad.gradients._nudged import judged
+from phasegrad.gradients._nudging import Nudging, settle_near
+from phasegrad.gradients._problem import INPUTS, Problem, pose
+from phasegrad.gradients._reading import Reading
+from phasegrad.gradients._schemes import ONE_SIDED, Scheme
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost
-from phasegrad.solvers import branch_solver
 
-#: How far a parameter moves per change of its slope if nothing else is said, and the relative error a nudge aims at.
-RATE, AIM = 1e-3, 5e-4
-#: Why it needs an energy, and what to use without one.
-ONE_WAY = ("without it no slope of an energy says where a parameter should go", "centred with correction='asymmetric'")
+# How far a parameter moves per change of its slope if no rate is given.
+_RATE = 1e-3
 # Rounds in which parameters and phases follow each other, the share of their way that may be left, and rounds without
 # shorter steps after which parameters run away.
 _ROUNDS, _LEFT, _PATIENCE = 300, 1e-9, 5
 
 
 def continuous(
-    network: Network, equilibrium: Equilibrium, objective: Cost, target: ArrayLike, *, rate: float = RATE,
-    beta: float | None = None, wrt: str | Iterable[str] = "omega", frequencies: str = "relative",
+    network: Network, equilibrium: Equilibrium, objective: Cost, target: ArrayLike, *, rate: float = _RATE,
+    beta: float | None = None, error: bool = True, wrt: str | Iterable[str] = "omega",
+    frequencies: str = "relative",
 ) -> Gradient:  # fmt: skip
     r"""Return the gradient that parameters show which move during the nudge; its error is of order rate + beta.
 
@@ -64,6 +67,12 @@ def continuous(
         Strength of the nudge, chosen so that it adds less than a thousandth if left out.
     wrt : str or sequence of str
         The parameters that move, all of them together. Data does not.
+    error : bool
+        Whether to state the error, as for `two_phase`.
+
+    See Also
+    --------
+    two_phase : Parameters that wait until the network has settled.
 
     Examples
     --------
@@ -76,50 +85,56 @@ def continuous(
     >>> round(float(fast.relative_error("omega") / slow.relative_error("omega")), 1)
     2.0
 
-    See Also
-    --------
-    two_phase : parameters that wait until the network has settled.
-
     References
     ----------
     Ernoult, Grollier, Querlioz, Bengio and Scellier, Equilibrium propagation with continual weight updates,
     arXiv:2005.04168; Scellier, Mishra, Bengio and Ollivier, Agnostic physics-driven deep learning, arXiv:2205.15021.
     """
-    question = ask("continuous", network, equilibrium, objective, target, wrt, frequencies)
-    refuse_one_way("continuous", network, *ONE_WAY)
-    if INPUTS in question.wrt:
+    problem = pose("continuous", network, equilibrium, objective, target, wrt, frequencies)
+    METHOD.check_network(network, "continuous")
+    if INPUTS in problem.wrt:
         raise ValueError(
             "continuous has no gradient by 'inputs': parameters move during the nudge, data does not. Use two_phase, "
             "centred or adjoint."
         )
-    rate = positive_float("rate", rate, "continuous")
-    beta = beta_for(question, AIM, 1) if beta is None else positive_float("beta", beta, "continuous")
-    values, found = moving_slopes(question, beta, rate)
-    reason = (
-        f"With rate={rate:g} and beta={beta:g} parameters found no rest: they move faster than the network can hold "
-        "them. Give a smaller rate."
-    )
-    errors = distances(question, values, exact_slopes(question))
-    gradient = question.answer(values, errors, ok=found, beta=beta, reason=reason)
-    advice = f"Its parameters move at rate={rate:g}, and the error falls with that and with beta={beta:g}: lower them."
-    return checked(question, gradient, lambda: advice, GIVEN_NUDGE_LIMIT)
+    scheme = _scheme(rate)
+
+    def read(strength: float) -> Reading:
+        return Reading(strength, *_slopes(problem, strength, None, rate=rate))
+
+    def advice(reading: Reading, _off: float) -> str:
+        return (
+            f"Its parameters move at rate={rate:g}, and the error falls with that and with beta={reading.beta:g}: "
+            "lower them."
+        )
+
+    return judged(
+        problem, scheme, beta, read, error=error, weakens=False, limit=GIVEN_NUDGE_LIMIT, advice=advice,
+        reason=f"With rate={rate:g} parameters found no rest: they move faster than the network can hold them. Give a "
+        "smaller rate.",
+    )  # fmt: skip
+
+
+def _scheme(rate: float = _RATE) -> Scheme:
+    """Return the nudge, with the rate checked."""
+    positive_float("rate", rate, "continuous")
+    return ONE_SIDED
 
 
 @on_one_blas_thread
-def moving_slopes(question: Question, beta: float, rate: float) -> tuple[dict[str, Array], BoolArray]:
+def _slopes(problem: Problem, beta: float, _stream: Any, *, rate: float = _RATE) -> tuple[dict[str, Array], BoolArray]:
     """Return the slopes (B, width) of a flat batch, and where network and parameters have come to rest, (B,)."""
-    batch = question.system.batch
-    free, phases = _slopes(question, question.phases), question.phases.copy()
+    batch = problem.system.batch
+    free, phases = _at(problem, problem.phases), problem.phases.copy()
     moved = {name: np.zeros_like(slope) for name, slope in free.items()}
     rows, found = np.arange(batch), np.zeros(batch, dtype=bool)
     shortest, stale = np.full(batch, np.inf), np.zeros(batch, dtype=np.int64)
-    pull = Pull(question.objective, question.nodes, question.target, np.full((batch, 1), beta))
     for _ in range(_ROUNDS):
-        part = question.take(rows)
-        nudged = _shifted(part, {name: each[rows] for name, each in moved.items()})
-        nudged = nudged.replace(pull=pull.take(rows))
-        state = settle(nudged, (rows.size,), phases[rows], branch_solver(nudged))
-        now = _slopes(part, state.phases)
+        part = problem.take(rows)
+        shifted = _shifted(part, {name: each[rows] for name, each in moved.items()})
+        nudged = Nudging.of(part, "following", part.phases).on(shifted, part.nodes, beta)
+        state = settle_near(nudged, phases[rows])
+        now = _at(part, state.phases)
         change, size = np.zeros((2, rows.size))
         for name, slope in now.items():
             new = -rate * (slope - free[name][rows])
@@ -136,20 +151,31 @@ def moving_slopes(question: Question, beta: float, rate: float) -> tuple[dict[st
     return {name: -each / (rate * beta) for name, each in moved.items()}, found
 
 
-def _slopes(question: Question, phases: Array) -> dict[str, Array]:
+def _at(problem: Problem, phases: Array) -> dict[str, Array]:
     """Return dE/dp by the parameters asked for, (B, width), at their values before they move."""
-    return question.collected(energy_slopes(question.network, question.system, question.wrt, phases))
+    return problem.collected(energy_slopes(problem.network, problem.system, problem.wrt, phases))
 
 
-def _shifted(question: Question, moved: dict[str, Array]) -> System:
+def _shifted(problem: Problem, moved: dict[str, Array]) -> System:
     """Return the system with its parameters moved, (B, width) by name; what belongs to the data stays."""
-    network, changes = question.network, {}
+    network, changes = problem.network, {}
     for name, by in moved.items():
         term, parameter = network.term_of(name)
-        turned = np.where(parameter.learnable(network.graph), question.in_units(name, by), 0.0)
+        turned = np.where(parameter.learnable(network.graph), problem.in_units(name, by), 0.0)
         shift = network.graph.sharing.spread(parameter.on, turned)
-        if term.drives and network.pinned and question.frequencies == "raw":
-            # Raw frequencies are turned, and the frame goes with their mean.
+        if term.drives and network.pinned and problem.frequencies == "raw":
+            # Raw frequencies are moved, and the frame goes with the mean over all oscillators.
             shift = shift - np.mean(shift, axis=1, keepdims=True)
-        changes[name] = question.system.values[name] + shift
-    return question.system.with_values(changes)
+        changes[name] = problem.system.values[name] + shift
+    return problem.system.with_values(changes)
+
+
+METHOD = Method(
+    continuous,
+    _scheme,
+    _slopes,
+    needs_energy=(
+        "without it no slope of an energy says where a parameter should go",
+        "centred with correction='asymmetric'",
+    ),
+)

@@ -25,10 +25,7 @@ import numpy as np
 
 from phasegrad._process import on_one_blas_thread
 from phasegrad._validation import Array, FloatArray
-from phasegrad.gradients._local import local_products
-from phasegrad.gradients._measured import combined
-from phasegrad.gradients._pulled import Pulled
-from phasegrad.gradients._question import Question
+from phasegrad.gradients import NudgedStates, Problem, combined, local_products
 from phasegrad.linearised import linearise
 
 # Oscillators up to which the noise of each is followed; of more, so many random combinations stand for all.
@@ -41,63 +38,61 @@ _BENT, _STRAIGHT = 1e-3, 1e-6
 _REACH, _STEP = 36.0, 0.125
 
 
-def changes(question: Question, states: Pulled, *, frozen: bool) -> Iterator[dict[str, FloatArray]]:
+def changes(problem: Problem, states: NudgedStates, *, frozen: bool) -> Iterator[dict[str, FloatArray]]:
     """Yield what unit noise, of one oscillator in one state at a time, changes in a gradient, (B, width) by name."""
-    probes = _probes(question)
+    probes = _probes(problem)
     for weight, other in zip(states.weights, states.others, strict=True):
         if other is not None:
             for probe in probes:
-                yield _change(question, weight, other.phases, probe)
+                yield _change(problem, weight, other.phases, probe)
     if None in states.others or frozen:
-        moved = [_moved(question, states, k, probes) if frozen else None for k in range(len(states.others))]
+        moved = [_moved(problem, states, k, probes) if frozen else None for k in range(len(states.others))]
         for row, probe in enumerate(probes):
             parts = []
             for weight, other, shift in zip(states.weights, states.others, moved, strict=True):
                 if other is None:
-                    parts.append(_change(question, weight, question.phases, probe))
+                    parts.append(_change(problem, weight, problem.phases, probe))
                 elif shift is not None:
-                    parts.append(_change(question, weight, other.phases, shift[:, :, row]))
-            yield {name: np.sum([part[name] for part in parts], axis=0) for name in question.wrt}
+                    parts.append(_change(problem, weight, other.phases, shift[:, :, row]))
+            yield {name: np.sum([part[name] for part in parts], axis=0) for name in problem.wrt}
 
 
-def bends(question: Question, states: Pulled) -> Iterator[dict[str, FloatArray]]:
+def bends(problem: Problem, states: NudgedStates) -> Iterator[dict[str, FloatArray]]:
     """Yield what products of two unit noises in one state change in a gradient, as columns of a covariance.
 
     Of few oscillators all products are followed, of many random ones stand for them.
     """
-    if not question.network.reciprocal:
+    if not problem.network.reciprocal:
         return
-    size, pinned, reference = question.network.size, question.network.pinned, question.network.reference
+    size, pinned, reference = problem.network.size, problem.network.pinned, problem.network.reference
     drawn = np.random.default_rng(size).standard_normal((_DRAWS, size))
     drawn = drawn - drawn[:, [reference]] if pinned else drawn
-    if all(
-        float(np.max(np.abs(each))) < _STRAIGHT for each in _bend(question, 1.0, question.phases, drawn[0]).values()
-    ):
+    if all(float(np.max(np.abs(each))) < _STRAIGHT for each in _bend(problem, 1.0, problem.phases, drawn[0]).values()):
         return
-    probes = _probes(question)
-    for weight, phases in zip(states.weights, states.phases(question.phases), strict=True):
+    probes = _probes(problem)
+    for weight, phases in zip(states.weights, states.phases(problem.phases), strict=True):
         if size > _FEWER:
-            each = [_bend(question, weight, phases, probe) for probe in drawn]
-            mean = {name: np.mean([bend[name] for bend in each], axis=0) for name in question.wrt}
+            each = [_bend(problem, weight, phases, probe) for probe in drawn]
+            mean = {name: np.mean([bend[name] for bend in each], axis=0) for name in problem.wrt}
             for bend in each:
-                yield {name: (bend[name] - mean[name]) / (2 * math.sqrt(_DRAWS - 1)) for name in question.wrt}
+                yield {name: (bend[name] - mean[name]) / (2 * math.sqrt(_DRAWS - 1)) for name in problem.wrt}
             continue
-        alone = [_bend(question, weight, phases, probe) for probe in probes]
+        alone = [_bend(problem, weight, phases, probe) for probe in probes]
         for i, first in enumerate(probes):
-            yield {name: alone[i][name] / math.sqrt(2) for name in question.wrt}
+            yield {name: alone[i][name] / math.sqrt(2) for name in problem.wrt}
             for j in range(i):
-                both = _bend(question, weight, phases, first + probes[j])
-                yield {name: (both[name] - alone[i][name] - alone[j][name]) / 2 for name in question.wrt}
+                both = _bend(problem, weight, phases, first + probes[j])
+                yield {name: (both[name] - alone[i][name] - alone[j][name]) / 2 for name in problem.wrt}
 
 
-def deviations(question: Question, states: Pulled, deviation: float, *, frozen: bool) -> dict[str, FloatArray]:
+def deviations(problem: Problem, states: NudgedStates, deviation: float, *, frozen: bool) -> dict[str, FloatArray]:
     """Return the standard deviation of every entry of a gradient read with that of a meter, (B, width)."""
-    total = {name: np.zeros((question.system.batch, question.width(name))) for name in question.wrt}
-    for change in changes(question, states, frozen=frozen):
-        for name in question.wrt:
+    total = {name: np.zeros((problem.system.batch, problem.width(name))) for name in problem.wrt}
+    for change in changes(problem, states, frozen=frozen):
+        for name in problem.wrt:
             total[name] += change[name] ** 2
-    for bend in bends(question, states):
-        for name in question.wrt:
+    for bend in bends(problem, states):
+        for name in problem.wrt:
             total[name] += (deviation * bend[name]) ** 2
     return {name: deviation * np.sqrt(each) for name, each in total.items()}
 
@@ -124,60 +119,60 @@ def expected_cosine(mean: FloatArray, exact: FloatArray, factor: FloatArray) -> 
     return float(2 / np.sqrt(np.pi) * _STEP * np.sum(integrand))
 
 
-def factors(question: Question, states: Pulled, *, frozen: bool) -> tuple[FloatArray, FloatArray]:
+def factors(problem: Problem, states: NudgedStates, *, frozen: bool) -> tuple[FloatArray, FloatArray]:
     """Return all that unit noise changes, and its products, as columns, (B, P, C) each, one parameter after the other.
 
     The covariance under noise of variance v is v F F^T + v^2 G G^T.
     """
-    first = [_joined(question, change) for change in changes(question, states, frozen=frozen)]
-    second = [_joined(question, bend) for bend in bends(question, states)]
+    first = [_joined(problem, change) for change in changes(problem, states, frozen=frozen)]
+    second = [_joined(problem, bend) for bend in bends(problem, states)]
     return np.stack(first, axis=2), np.stack(second or [np.zeros_like(first[0])], axis=2)
 
 
-def joined(question: Question, slopes: dict[str, Array]) -> FloatArray:
+def joined(problem: Problem, slopes: dict[str, Array]) -> FloatArray:
     """Return slopes as one array (B, P), in the units that were asked for."""
-    return _joined(question, {name: question.in_units(name, slopes[name]) for name in question.wrt})
+    return _joined(problem, {name: problem.in_units(name, slopes[name]) for name in problem.wrt})
 
 
-def _joined(question: Question, slopes: dict[str, FloatArray]) -> FloatArray:
-    return np.concatenate([slopes[name] for name in question.wrt], axis=1)
+def _joined(problem: Problem, slopes: dict[str, FloatArray]) -> FloatArray:
+    return np.concatenate([slopes[name] for name in problem.wrt], axis=1)
 
 
-def _probes(question: Question) -> FloatArray:
+def _probes(problem: Problem) -> FloatArray:
     """Return changes of what is read, (K, N), whose squares sum to the identity, counted as phases are."""
-    size, network = question.network.size, question.network
+    size, network = problem.network.size, problem.network
     few = size <= _FEW
     each = np.eye(size) if few else np.random.default_rng(size).standard_normal((_FEW, size)) / np.sqrt(_FEW)
     return each - each[:, [network.reference]] if network.pinned else each
 
 
-def _change(question: Question, weight: Array | complex, phases: Array, shift: FloatArray) -> dict[str, FloatArray]:
+def _change(problem: Problem, weight: Array | complex, phases: Array, shift: FloatArray) -> dict[str, FloatArray]:
     response = np.broadcast_to(-np.asarray(weight).real * shift, phases.shape)
-    at = phases if question.network.reciprocal else question.phases
-    products = local_products(question.network, question.system, question.wrt, at, response)
-    return {name: question.in_units(name, slope) for name, slope in question.collected(products).items()}
+    at = phases if problem.network.reciprocal else problem.phases
+    products = local_products(problem.network, problem.system, problem.wrt, at, response)
+    return {name: problem.in_units(name, slope) for name, slope in problem.collected(products).items()}
 
 
-def _bend(question: Question, weight: Array | complex, phases: Array, shift: FloatArray) -> dict[str, FloatArray]:
+def _bend(problem: Problem, weight: Array | complex, phases: Array, shift: FloatArray) -> dict[str, FloatArray]:
     """Return the second derivative of weight * dE/dp along a change of the phases, (B, width) by name."""
     states = [(1.0, phases + _BENT * shift), (1.0, phases - _BENT * shift), (-2.0, phases)]
-    slopes = combined(question.network, question.system, question.wrt, question.phases, states)
-    return {name: np.asarray(weight).real / _BENT**2 * question.in_units(name, slope) for name, slope in slopes.items()}
+    slopes = combined(problem.network, problem.system, problem.wrt, problem.phases, states)
+    return {name: np.asarray(weight).real / _BENT**2 * problem.in_units(name, slope) for name, slope in slopes.items()}
 
 
 @on_one_blas_thread
-def _moved(question: Question, states: Pulled, which: int, probes: FloatArray) -> FloatArray | None:
+def _moved(problem: Problem, states: NudgedStates, which: int, probes: FloatArray) -> FloatArray | None:
     """Return how a state under a frozen nudge moves where the outputs are read off by the probes, (B, N, K)."""
-    other, graph = states.others[which], question.network.graph
+    other, graph = states.others[which], problem.network.graph
     if other is None:
         return None
-    hessian = question.objective.hessian(question.outputs, question.target)
-    pull = np.zeros((question.system.batch, graph.free.size, len(probes)))
-    pull[:, question.places] = -np.real(states.strengths[which]) * np.einsum(
-        "bij,kj->bik", hessian, probes[:, question.nodes]
+    hessian = problem.objective.hessian(problem.outputs, problem.target)
+    pull = np.zeros((problem.system.batch, graph.free.size, len(probes)))
+    pull[:, problem.places] = -np.real(states.strengths[which]) * np.einsum(
+        "bij,kj->bik", hessian, probes[:, problem.nodes]
     )
-    system = question.responding
-    shift, _ = linearise(system, other.phases).solve(system.reacting(pull))
-    moved = np.zeros((question.system.batch, graph.size, len(probes)))
-    moved[:, graph.free] = shift
+    moved = np.zeros((problem.system.batch, graph.size, len(probes)))
+    for rows, part in problem.parts:
+        laplacian = linearise(part.responding, other.phases[rows])
+        moved[rows[:, None], graph.free], _ = laplacian.solve(part.responding.reacting(pull[rows]))
     return moved

@@ -22,7 +22,9 @@ from phasegrad._validation import Array, how_to_install
 from phasegrad.equilibria import Equilibrium
 from phasegrad.gradients._accuracy import NEARLY_SINGULAR, checked
 from phasegrad.gradients._exact import distances, exact_slopes
-from phasegrad.gradients._question import INPUTS, Gradient, Question, ask
+from phasegrad.gradients._gradient import Gradient
+from phasegrad.gradients._method import Method
+from phasegrad.gradients._problem import INPUTS, Problem, pose
 from phasegrad.linearised import refuse_dense_solve
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost
@@ -56,38 +58,38 @@ def autograd(
     1.00000000
     """
     _import_torch()
-    question = ask("autograd", network, equilibrium, objective, target, wrt, frequencies)
+    problem = pose("autograd", network, equilibrium, objective, target, wrt, frequencies)
     refuse_dense_solve(network.graph, "autograd", reciprocal=network.reciprocal)
-    names, batch = list(question.wrt), question.system.batch
-    values = {name: np.zeros((batch, question.width(name))) for name in names}
+    names, batch = list(problem.wrt), problem.system.batch
+    values = {name: np.zeros((batch, problem.width(name))) for name in names}
     ok = np.zeros(batch, dtype=bool)
     # On matrices this small PyTorch's threads would wait for each other most of the time.
     with one_torch_thread():
-        for b in question.solvable:
-            gradients, ok[b] = _sample_gradient(question, int(b), names)
-            for name, slope in question.collected(gradients).items():
+        for b in problem.solvable:
+            gradients, ok[b] = _sample_gradient(problem, int(b), names)
+            for name, slope in problem.collected(gradients).items():
                 values[name][b] = slope
     # The values are this method's own; how far off they may be, the other writing of the same formulas tells.
-    exact = exact_slopes(question)
-    return checked(question, question.answer(values, distances(question, values, exact), ok=ok), lambda: _ADVICE)
+    exact = exact_slopes(problem)
+    return checked(problem, problem.answer(values, distances(problem, values, exact), ok=ok), lambda: _ADVICE)
 
 
-def _sample_gradient(question: Question, b: int, names: list[str]) -> tuple[dict[str, Array], bool]:
+def _sample_gradient(problem: Problem, b: int, names: list[str]) -> tuple[dict[str, Array], bool]:
     """Return the gradient of one sample by all that is named, and whether it belongs to the state given.
 
-    By a parameter it has one entry for every node or edge; see `Question.collected`.
+    By a parameter it has one entry for every node or edge; see `Problem.collected`.
     """
     torch = _import_torch()
-    system, graph = question.system, question.network.graph
-    leaves, held = _leaves(question, b, names)
-    moving, goal = torch.tensor(graph.free), torch.tensor(question.target[b].copy())
+    system, graph = problem.system, problem.network.graph
+    leaves, held = _leaves(problem, b, names)
+    moving, goal = torch.tensor(graph.free), torch.tensor(problem.target[b].copy())
 
     def balance(free: Any) -> Any:
         whole = held.index_put((moving,), free)
         force = sum(term.torch_force(graph, leaves, whole) for term in system.terms)
         return force[moving] - force[graph.reference] if system.drifts else force[moving]
 
-    phases = torch.tensor(np.round(question.phases[b][graph.free], 2))
+    phases = torch.tensor(np.round(problem.phases[b][graph.free], 2))
     lost = {name: np.full(leaves[name].shape, np.nan) for name in names}, False
     for _ in range(_MAX_STEPS):
         jacobian = torch.autograd.functional.jacobian(balance, phases)
@@ -98,7 +100,7 @@ def _sample_gradient(question: Question, b: int, names: list[str]) -> tuple[dict
         if step.numel() == 0 or float(step.abs().max()) < 1e-13:
             break
     outputs = phases.clone().requires_grad_(True)
-    cost = question.objective.torch_cost(held.index_put((moving,), outputs)[torch.tensor(question.nodes)], goal)
+    cost = problem.objective.torch_cost(held.index_put((moving,), outputs)[torch.tensor(problem.nodes)], goal)
     (slope,) = torch.autograd.grad(cost, outputs)
     # dF + J dtheta = 0, so that dC = slope . dtheta = -(J^-T slope) . dF.
     response, failed = torch.linalg.solve_ex(torch.autograd.functional.jacobian(balance, phases).T, -slope)
@@ -106,26 +108,26 @@ def _sample_gradient(question: Question, b: int, names: list[str]) -> tuple[dict
         return lost
     wanted = [leaves[name] for name in names]
     slopes = torch.autograd.grad(balance(phases), wanted, response, allow_unused=True)
-    found = np.max(np.abs(phases.numpy() - question.phases[b][graph.free]), initial=0.0) < _SAME_STATE
+    found = np.max(np.abs(phases.numpy() - problem.phases[b][graph.free]), initial=0.0) < _SAME_STATE
     zeros = (np.zeros(leaf.shape) for leaf in wanted)
     given = (zero if each is None else each.numpy() for zero, each in zip(zeros, slopes, strict=True))
     return dict(zip(names, given, strict=True)), bool(found)
 
 
-def _leaves(question: Question, b: int, names: list[str]) -> tuple[dict[str, Any], Any]:
+def _leaves(problem: Problem, b: int, names: list[str]) -> tuple[dict[str, Any], Any]:
     """Return what one sample is made of as tensors, by name, and the phases of what is held, zero elsewhere, (N,).
 
-    Where the gradient by the data is asked for, frequencies or clamped phases are functions of the data.
+    Where the gradient with respect to the data is asked for, frequencies or clamped phases are functions of the data.
     """
     torch = _import_torch()
-    network, system, graph = question.network, question.system, question.network.graph
+    network, system, graph = problem.network, problem.system, problem.network.graph
     leaves = {
         name: torch.tensor(values[b if values.shape[0] > 1 else 0].copy()).requires_grad_(name in names)
         for name, values in system.values.items()
     }
     phases = torch.tensor(system.held_phases[b].copy())
-    if INPUTS in names and question.inputs is not None:
-        data = torch.tensor(question.inputs[b].copy())
+    if INPUTS in names and problem.inputs is not None:
+        data = torch.tensor(problem.inputs[b].copy())
         leaves[INPUTS] = data.clone().requires_grad_(True)
         if graph.clamped:
             phases = phases + network.input_scale * (leaves[INPUTS] - data)
@@ -150,3 +152,6 @@ def _import_torch() -> Any:
             "which is exact and needs nothing."
         ) from None
     return torch
+
+
+METHOD = Method(autograd, trains=False, compared=True, package="torch")

@@ -23,6 +23,9 @@ from numpy.typing import ArrayLike
 
 from phasegrad._validation import FloatArray, float_between, positive_float, whole_number
 from phasegrad.dynamics import wrapped
+from phasegrad.gradients import Meter, NudgedStates, Problem, Scheme
+from phasegrad.measurement._noise import deviations
+from phasegrad.measurement._outlook import best_outlook
 
 _TURN = 2 * math.pi
 # Numbers drawn at once.
@@ -31,7 +34,7 @@ _MOST_BITS = 32
 
 
 @dataclass(frozen=True)
-class Readout:
+class Readout(Meter):
     """A phase meter: noise, averaging, bits.
 
     Parameters
@@ -140,6 +143,14 @@ class Readout:
             total += each.sum(axis=0)
             done += count
         return total / self.readings
+
+    def best_beta(self, problem: Problem, scheme: Scheme, nudge: str) -> float:
+        """Return the nudge whose gradient, read with it, is expected to have the largest cosine with the exact one."""
+        return best_outlook(problem, scheme, nudge, self).beta
+
+    def deviations(self, problem: Problem, states: NudgedStates, nudge: str) -> dict[str, FloatArray]:
+        """Return the standard deviation of every entry of a gradient read with it, (B, width) by name."""
+        return deviations(problem, states, self.deviation, frozen=nudge == "frozen")
 
     def _levels(self, readings: FloatArray) -> FloatArray:
         low, high = self.span

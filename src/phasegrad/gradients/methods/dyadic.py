@@ -17,33 +17,32 @@ dA/dp / beta = -(d / beta) . dF/dp at m: one joint equilibrium, no free one befo
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from phasegrad._process import on_one_blas_thread
-from phasegrad._validation import Array, BoolArray, positive_float
+from phasegrad._validation import Array, BoolArray
 from phasegrad.equilibria import Equilibrium, tolerance_of
-from phasegrad.gradients._accuracy import GIVEN_NUDGE_LIMIT, LIMIT, NEARLY_SINGULAR, checked
-from phasegrad.gradients._bending import beta_for
-from phasegrad.gradients._exact import distances, exact_slopes
+from phasegrad.gradients._gradient import Gradient
 from phasegrad.gradients._local import local_products
-from phasegrad.gradients._question import Gradient, Question, ask
-from phasegrad.gradients._strength import shortfall, weakened
-from phasegrad.linearised import linearise, parts
+from phasegrad.gradients._method import Method
+from phasegrad.gradients._nudged import judged
+from phasegrad.gradients._problem import Problem, pose
+from phasegrad.gradients._reading import Reading
+from phasegrad.gradients._schemes import Scheme, symmetric
+from phasegrad.linearised import linearise
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost
 
-#: The order of the error in beta, and the relative error aimed at.
-ORDER, AIM = 2, 1e-6
 # Rounds of Newton's method for the midpoint and the difference in turn.
 _ROUNDS = 60
 
 
 def dyadic(
     network: Network, equilibrium: Equilibrium, objective: Cost, target: ArrayLike, *, beta: float | None = None,
-    wrt: str | Iterable[str] = "omega", frequencies: str = "relative",
+    error: bool = True, wrt: str | Iterable[str] = "omega", frequencies: str = "relative",
 ) -> Gradient:  # fmt: skip
     r"""Return the gradient from the joint equilibrium of two coupled copies; the error is of order beta^2.
 
@@ -60,6 +59,12 @@ def dyadic(
         As for `adjoint`. The copies start at the equilibrium.
     beta : float, optional
         Strength of the nudge, shared by both copies; chosen if left out.
+    error : bool
+        Whether to state the error, as for `two_phase`.
+
+    See Also
+    --------
+    centred : With ``correction="asymmetric"`` one network does, settled three times.
 
     Examples
     --------
@@ -71,52 +76,29 @@ def dyadic(
     >>> 1 - pg.cosine(pg.dyadic(*question), pg.adjoint(*question)) < 1e-9
     True
 
-    See Also
-    --------
-    centred : with ``correction="asymmetric"`` one network does, settled three times.
-
     References
     ----------
     Scurria, Vanden Abeele, Mognetti and Massar, Equilibrium propagation for non-conservative systems, arXiv:2602.03670.
     """
-    question = ask("dyadic", network, equilibrium, objective, target, wrt, frequencies)
-    exact, given = exact_slopes(question), beta is not None
-    beta = beta_for(question, AIM, ORDER) if beta is None else positive_float("beta", beta, "dyadic")
+    problem = pose("dyadic", network, equilibrium, objective, target, wrt, frequencies)
 
-    def measure(strength: float) -> _Measured:
-        values, found = dyadic_slopes(question, strength)
-        return _Measured(values, found, strength, shortfall(question, values, exact, found))
+    def read(strength: float) -> Reading:
+        return Reading(strength, *_slopes(problem, strength, None))
 
-    measured = measure(beta)
-    if not given:
-        measured = weakened(measured, measure, AIM, ORDER)
-    errors = distances(question, measured.values, exact)
-    gradient = question.answer(measured.values, errors, ok=measured.found, beta=measured.beta)
-
-    def advice() -> str:
-        if not measured.off > LIMIT:
-            return NEARLY_SINGULAR
-        weaker = measured.beta * (LIMIT / measured.off) ** (1 / ORDER)
-        return f"The nudge beta={measured.beta:g} is too strong. Try beta={weaker:.1g}, or leave beta out."
-
-    return checked(question, gradient, advice, GIVEN_NUDGE_LIMIT if given else LIMIT)
+    return judged(problem, _scheme(), beta, read, error=error)
 
 
-@dataclass(frozen=True)
-class _Measured:
-    values: dict[str, Array]
-    found: BoolArray
-    beta: float
-    off: float
+def _scheme() -> Scheme:
+    """Return the nudges of both copies; the network is at their midpoint."""
+    return symmetric(2, "fit", "dyadic")
 
 
 @on_one_blas_thread
-def dyadic_slopes(question: Question, beta: float) -> tuple[dict[str, Array], BoolArray]:
+def _slopes(problem: Problem, beta: float, _stream: Any) -> tuple[dict[str, Array], BoolArray]:
     """Return the slopes (B, width) of a flat batch, and where the copies have come to rest, (B,)."""
-    values = {name: np.zeros((question.system.batch, question.width(name))) for name in question.wrt}
-    found = np.zeros(question.system.batch, dtype=bool)
-    for rows in parts(question.system):
-        some = question.take(rows)
+    values = {name: np.zeros((problem.system.batch, problem.width(name))) for name in problem.wrt}
+    found = np.zeros(problem.system.batch, dtype=bool)
+    for rows, some in problem.parts:
         middle, apart, found[rows] = _at_rest(some, beta)
         slopes = local_products(some.network, some.system, some.wrt, middle, -apart / beta)
         for name, slope in some.collected(slopes).items():
@@ -124,17 +106,17 @@ def dyadic_slopes(question: Question, beta: float) -> tuple[dict[str, Array], Bo
     return values, found
 
 
-def _at_rest(question: Question, beta: float) -> tuple[Array, Array, BoolArray]:
+def _at_rest(problem: Problem, beta: float) -> tuple[Array, Array, BoolArray]:
     """Return midpoints and differences (B, N) of the copies, and where they rest.
 
     Each takes Newton's step while the other one stays: what one does to the other is of order beta, or weaker.
     """
-    system, graph = question.system, question.network.graph
-    middle, apart = system.place(question.phases), np.zeros_like(question.phases)
+    system, graph = problem.system, problem.network.graph
+    middle, apart = system.place(problem.phases), np.zeros_like(problem.phases)
     limits = tolerance_of(system, 1e-12, middle) + 1e-14 * beta
     found = np.zeros(system.batch, dtype=bool)
     for _ in range(_ROUNDS):
-        ahead, behind = (_slope(question, middle + sign * apart / 2) for sign in (1.0, -1.0))
+        ahead, behind = (_slope(problem, middle + sign * apart / 2) for sign in (1.0, -1.0))
         force = system.force(middle)[:, graph.free] - beta / 4 * system.reacting((ahead - behind)[:, graph.free])
         solver = linearise(system, middle)
         step, regular = solver.solve(force)
@@ -148,7 +130,10 @@ def _at_rest(question: Question, beta: float) -> tuple[Array, Array, BoolArray]:
     return middle, apart, found
 
 
-def _slope(question: Question, phases: Array) -> Array:
+def _slope(problem: Problem, phases: Array) -> Array:
     """Return c = dC/dtheta (B, N), with the phases counted as those of the network are."""
-    drifts, reference = question.system.drifts, question.network.reference
-    return question.slope(phases - phases[:, [reference]] if drifts else phases)
+    drifts, reference = problem.system.drifts, problem.network.reference
+    return problem.slope(phases - phases[:, [reference]] if drifts else phases)
+
+
+METHOD = Method(dyadic, _scheme, _slopes)

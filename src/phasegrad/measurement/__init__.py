@@ -1,0 +1,6 @@
+"""Measurement: phase meters, and how to measure a gradient with one: which nudge, how many readings, at what cost."""
+
+from phasegrad.measurement._planning import Measurement, plan_measurement
+from phasegrad.measurement._readouts import Readout
+
+__all__ = ["Measurement", "Readout", "plan_measurement"]
