@@ -78,7 +78,7 @@ def laplacian(made: Phasors, moving: np.ndarray) -> np.ndarray:
 
 
 def strides(made: Phasors, start: np.ndarray, count: int = 40):
-    found = PhasorLaplacian(made, start).stride(np.full(start.shape[0], 1e-12), count, 1.0, 0.25)
+    found = PhasorLaplacian(made, start).stride(np.full(start.shape[0], 1e-12), count, 1.0, 0.25, polish=False)
     assert found is not None
     return found
 

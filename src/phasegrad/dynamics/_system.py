@@ -149,7 +149,8 @@ class System:
 
         Twice the largest diagonal entry bounds the norm of the Laplacian.
         """
-        return np.broadcast_to(4 * self.graph.free.size * _EPS * 2 * self.scales[1], (self.batch,))
+        rounding = 4 * self.graph.free.size * _EPS * 2 * self.scales[1]
+        return rounding if rounding.size == self.batch else np.full(self.batch, rounding)
 
     @property
     def scales(self) -> tuple[FloatArray, FloatArray]:

@@ -19,7 +19,7 @@ from phasegrad.equilibria import Status
 from phasegrad.gradients._problem import Problem
 from phasegrad.gradients._propagation import Propagation
 from phasegrad.gradients._schemes import Scheme
-from phasegrad.linearised import PhasorLaplacian, linearise
+from phasegrad.linearised import EdgewiseLaplacian, PhasorLaplacian, linearise
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost
 from phasegrad.solvers import BATCHED, FOLLOWING, STOPPING
@@ -47,8 +47,8 @@ class MeanGradient:
         The residuals that nudged states must reach.
     strict : bool
         Whether they must be stable.
-    state : PhasorLaplacian, optional
-        The same samples by products of matrices, where R is 1.
+    state : PhasorLaplacian or EdgewiseLaplacian, optional
+        The same samples by products of matrices, where R is 1, or by compiled steps.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class MeanGradient:
         *,
         limits: FloatArray,
         strict: bool = True,
-        state: PhasorLaplacian | None = None,
+        state: PhasorLaplacian | EdgewiseLaplacian | None = None,
     ) -> None:
         self.network, self.system, self.phases = network, system, phases
         self.state, self.strict = state, strict
@@ -99,7 +99,7 @@ class MeanGradient:
     def _contrast(self, plus: Array, minus: Array, span: FloatArray) -> _Read:
         """Return what sums the differences of slopes between two states (R b, N), over the nudge between them."""
         graph, values = self.system.graph, self.system.values
-        held = None if self.state is None else self.state.phasors.held
+        held = self.state.phasors.held if isinstance(self.state, PhasorLaplacian) else None
         ahead, behind = States(graph, plus, held), States(graph, minus, held)
         return lambda term, share: term.summed_contrast(graph, values, ahead, behind, share / span.reshape(share.shape))
 
@@ -144,12 +144,13 @@ class MeanGradient:
         found, limits = np.zeros(stacked.size, dtype=bool), self.limits[stacked]
         nudged = self.phases[stacked]
         if self.state is not None:
-            state = self.state.take(stacked).nudged(pull)
+            every = stacked.size == self.phases.shape[0] == rows.size
+            state = (self.state if every else self.state.take(stacked)).nudged(pull)
             moving, left, _ = BATCHED.iterate(state, limits)
             found = left <= limits
             nudged[:, state.nodes] = moving if found.all() else np.where(found[:, None], moving, state.moving)
-        missing = np.flatnonzero(~found)
-        if missing.size and not (self.strict and self.state is not None):
+        if not (self.strict and self.state is not None) and not found.all():
+            missing = np.flatnonzero(~found)
             system = self.system.take(stacked[missing])
             if by.correction == "asymmetric":
                 system = system.corrected(nudged[missing])
@@ -228,6 +229,8 @@ class MeanGradient:
 
 def _rebalanced(share: FloatArray, used: BoolArray) -> FloatArray:
     """Return shares (R, b) of the samples that are used, brought to the sum that all had."""
+    if used.all():
+        return share
     kept = np.where(used.reshape(share.shape), share, 0.0)
     if np.array_equal(kept, share):
         return share

@@ -1,8 +1,9 @@
 """Compiled code: nothing here knows networks, only arrays. Numba is loaded with the first of its parts that is used.
 
 `lanes` trains many small networks in lock-step, one per lane of a vector; `layers` settles a mini-batch of one network,
-one sample per lane; `sparse` and `edges` are the loops of conjugate gradients; `fill` foresees what a sparse
-factorisation costs; `motion` and `adaptive` take steps in time; `flips` anneals spins.
+one sample per lane; `edgewise` settles small networks with any interaction, which `interaction` compiles; `sparse` and
+`edges` are the loops of conjugate gradients; `fill` foresees what a sparse factorisation costs; `motion` and `adaptive`
+take steps in time; `flips` anneals spins.
 Where there is no Numba (in a browser, say), ``COMPILES`` is False and only `sparse`, `edges`, `fill` and `flips` are
 there, as plain Python.
 """
@@ -15,8 +16,10 @@ from phasegrad.kernels._entrance import COMPILES
 _PARTS = {
     "adaptive": "_adaptive",
     "edges": "_edges",
+    "edgewise": "_edgewise",
     "fill": "_fill",
     "flips": "_flips",
+    "interaction": "_interaction",
     "lanes": "_lanes",
     "layers": "_layers",
     "motion": "_motion",

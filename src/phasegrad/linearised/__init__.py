@@ -11,6 +11,7 @@ from phasegrad.linearised._choice import (
     stability,
 )
 from phasegrad.linearised._dense import DenseLaplacian
+from phasegrad.linearised._edgewise import Edgewise, EdgewiseLaplacian
 from phasegrad.linearised._elimination import Elimination, Surroundings
 from phasegrad.linearised._factors import chunks, is_positive_definite
 from phasegrad.linearised._linearised import Linearised, Stability, Verdict
@@ -22,6 +23,8 @@ from phasegrad.linearised._sparse import SparseLaplacian
 __all__ = [
     "KINDS",
     "DenseLaplacian",
+    "Edgewise",
+    "EdgewiseLaplacian",
     "Elimination",
     "Linearised",
     "LocalTerms",

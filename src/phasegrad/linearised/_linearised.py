@@ -8,7 +8,8 @@ the first call that needs a factorisation makes it, and later ones use it.
 
 What a system is decides the algebra (`phasegrad.linearised.linearise`): `DenseLaplacian` factors every sample by
 LAPACK, `SparseLaplacian` iterates on edges or compressed rows, `PhasorLaplacian` shares products of matrices between
-all samples of one sine-coupled network. Another algebra is one more file with the same verbs.
+all samples of one sine-coupled network; `EdgewiseLaplacian` takes the Newton steps of small networks with any
+interaction in compiled code, for training. Another algebra is one more file with the same verbs.
 """
 
 from __future__ import annotations

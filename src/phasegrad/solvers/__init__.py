@@ -1,6 +1,6 @@
 """Solvers: from a system and a start to phases whose force vanishes."""
 
-from phasegrad.solvers._alignment import BATCHED, AlignedNewton
+from phasegrad.solvers._alignment import BATCHED, AlignedNewton, can_align
 from phasegrad.solvers._choice import FOLLOWING, SOLVERS, STOPPING, branch_solver, persistent_solver, solver_of
 from phasegrad.solvers._contract import Solution, Solver, residual
 from phasegrad.solvers._fallback import Fallback
@@ -22,6 +22,7 @@ __all__ = [
     "Solver",
     "StiffFlow",
     "branch_solver",
+    "can_align",
     "flow_steps",
     "persistent_solver",
     "reference_runs_free",

@@ -145,9 +145,7 @@ class Newton:
 
         With ``easily`` samples that need more than full steps may be left as they are.
         """
-        plain = None
-        if self.indefinite == "stop" or state.system.batch == 1:
-            plain = state.stride(tolerance, self.max_steps, self.max_turn, _HALVED, polish=self.polish)
+        plain = state.stride(tolerance, self.max_steps, self.max_turn, _HALVED, polish=self.polish)
         if plain is None:
             return _Iteration(self, state, tolerance).run()
         # Steps that need no closer look were taken in one go; the loop takes over the samples they left.
@@ -176,18 +174,17 @@ class _Iteration:
         self.follows = settings.indefinite == "follow"
         self.has_energy, self.is_complex = state.system.has_energy, state.system.is_complex
         self.energetic = self.has_energy and not self.follows
-        self.most = settings.max_steps
+        self.most = np.full(batch, settings.max_steps)
 
     def begun(self, start: Array, steps: IntArray) -> None:
         """Go on from full steps that led here from ``start``: each of them halved the force, on convex ground."""
         self.start, self.convex = start, steps > 0
         self.weakest = np.where(steps > 0, np.sqrt(squared(self.state.force)), np.inf)
-        if steps.size == 1:
-            self.most -= int(steps[0])
+        self.most = self.most - steps
 
     def run(self) -> tuple[Array, FloatArray, IntArray]:
         done = np.zeros(self.rows.size, dtype=bool)
-        for taken in range(self.most):
+        for taken in range(self.settings.max_steps):
             going = ~(done | self._finished())
             if not going.any():
                 break
@@ -214,14 +211,15 @@ class _Iteration:
         return self.found, self.left, self.steps
 
     def _finished(self) -> BoolArray:
-        """Return which samples need no further step, not even one to polish them.
+        """Return which samples have taken all steps they may, or need no further one, not even one to polish them.
 
         Where systems are solved by iterations, a step for a residual that is well below the tolerance would not be.
         """
+        spent = np.asarray(self.steps[self.rows] >= self.most[self.rows])
         if self.settings.polish and not self.state.iterates:
-            return np.zeros(self.rows.shape, dtype=bool)
+            return spent
         share = _POLISHED if self.settings.polish else 1.0
-        return np.asarray(self.left[self.rows] <= share * self.tolerance[self.rows])
+        return np.asarray(spent | (self.left[self.rows] <= share * self.tolerance[self.rows]))
 
     def _keep_going(self, going: BoolArray) -> None:
         """Leave out the samples that are done."""

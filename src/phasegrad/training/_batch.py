@@ -18,8 +18,27 @@ from phasegrad._validation import Array, BoolArray, FloatArray, IntArray
 from phasegrad.dynamics import System, Workspace, assemble
 from phasegrad.equilibria import tolerance_of
 from phasegrad.gradients import MeanGradient
-from phasegrad.linearised import DenseLaplacian, Linearised, PhasorLaplacian, Phasors, Verdict, stability
-from phasegrad.solvers import FOLLOWING, AlignedNewton, Newton, Solver, persistent_solver, solver_of
+from phasegrad.graphs import lazy_property
+from phasegrad.linearised import (
+    DenseLaplacian,
+    Edgewise,
+    EdgewiseLaplacian,
+    Linearised,
+    PhasorLaplacian,
+    Phasors,
+    Verdict,
+    stability,
+)
+from phasegrad.solvers import (
+    BATCHED,
+    FOLLOWING,
+    AlignedNewton,
+    Newton,
+    Solver,
+    can_align,
+    persistent_solver,
+    solver_of,
+)
 from phasegrad.training._engine import Problem, Progress, Tallies, tally
 from phasegrad.training._learner import Learner, missing
 from phasegrad.training._optimizers import Arrays
@@ -33,6 +52,9 @@ _THREADED = 5e7
 _ALIGNED = AlignedNewton()
 # The stream of networks that have nothing to draw for: nothing of it is used.
 _NOBODY = np.random.default_rng(0)
+_NEWTON = Newton(algebra=DenseLaplacian, polish=False)
+# Words for solvers that begin with Newton steps.
+_BY_NEWTON = ("auto", "newton", "batch")
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +62,7 @@ class Settled:
     """Free states of a batch: R networks times b samples, flat.
 
     ``limits`` are the residuals that count as zero, ``settled`` says which samples count, ``unstable`` which converged
-    to an unstable state; ``state`` is the same system by products of matrices, where it is used.
+    to an unstable state; ``state`` is the same system by products of matrices or by compiled steps, where it is used.
     """
 
     system: System
@@ -48,7 +70,7 @@ class Settled:
     limits: FloatArray
     settled: BoolArray
     unstable: BoolArray
-    state: PhasorLaplacian | None
+    state: PhasorLaplacian | EdgewiseLaplacian | None
 
 
 class BatchEngine:
@@ -65,6 +87,11 @@ class BatchEngine:
         """Return nothing: it takes every network and every plan."""
         del problem
         return ""
+
+    @property
+    def uncompiled(self) -> str:
+        """Why these networks are not settled by compiled Newton steps, in a sentence; empty if they can be."""
+        return self.groups[0].edgewise.reason
 
     @property
     def progress(self) -> Progress:
@@ -91,7 +118,15 @@ class _Group(Learner):
     def __init__(self, problem: Problem, rows: IntArray) -> None:
         super().__init__(problem, rows)
         self.workspace = Workspace()
+        #: Whether nothing learns but what drives the networks, and the names of all else.
+        self.only_drives = all(self.network.term_of(name)[0].drives for name in self.learn)
+        self.fixed = [each.name for term in self.network.terms if not term.drives for each in term.parameters]
         self.threaded = problem.plan.batch_size * self.network.n_edges >= _THREADED
+
+    @lazy_property
+    def edgewise(self) -> Edgewise:
+        """The network's terms as compiled code takes them, if it can; loaded when they are first asked for."""
+        return Edgewise(self.network.graph, self.network.terms)
 
     def score(self, part: str) -> Tallies:
         """Return the sums over a part, (r, 1)."""
@@ -115,13 +150,16 @@ class _Group(Learner):
         start = progress.phases if plan.warm_start != "none" else None
         settled = self._settle(inputs, start)
         tallies = self._tally(settled, some)
+        every = settled.settled.all()
         if start is not None:
-            kept = settled.settled[:, None]
-            progress = self.progress = progress._replace(phases=np.where(kept, settled.phases, 0.0))
-        weights = np.where(settled.settled.reshape(some.weights.shape), some.weights, 0.0)
+            kept = settled.phases if every else np.where(settled.settled[:, None], settled.phases, 0.0)
+            progress = self.progress = progress._replace(phases=kept)
+        weights = some.weights
+        if not every:
+            weights = np.where(settled.settled.reshape(weights.shape), weights, 0.0)
         if not self.learn or not weights.any():
             return tallies._replace(skipped=tallies.skipped + missing(settled.settled, some))
-        share = weights / np.maximum(np.sum(weights, axis=1, keepdims=True), 1e-300)
+        share = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-300)
         mean = MeanGradient(
             self.network, settled.system, settled.phases, self.cost, self.nodes, some.targets.reshape(weights.size, -1),
             limits=settled.limits, strict=plan.accept is None, state=settled.state,
@@ -132,7 +170,7 @@ class _Group(Learner):
         gradient, used = mean.take(
             share, self.learn, by=plan.propagation, frequencies=plan.frequencies, streams=streams
         )
-        moves = np.any(used.reshape(weights.shape), axis=1) & self.active
+        moves = used.reshape(weights.shape).any(axis=1) & self.active
         short = self._step(settled, inputs, gradient, factor, moves)
         return tallies._replace(
             skipped=tallies.skipped + missing(used, some), shortened=short.astype(float), updates=moves.astype(float)
@@ -142,20 +180,27 @@ class _Group(Learner):
         self, settled: Settled, inputs: FloatArray, gradient: Arrays, factor: float, moves: BoolArray
     ) -> BoolArray:
         """Take the step after which every sample that was locked stays so; return where it was shortened."""
+        before = self.progress.parameters
         tried: tuple[Arrays | None, Workspace] = (None, Workspace())
 
         def locked(trial: Arrays, asked: BoolArray) -> BoolArray:
             nonlocal tried
-            tried = trial, Workspace()
+            tried = trial, self._workspace_of(before, trial)
             return self._still_locked(settled, trial, tried[1], inputs, asked)
 
         short = self.step(gradient, factor, moves, locked)
-        self.workspace = tried[1] if tried[0] is self.progress.parameters else Workspace()
+        after = self.progress.parameters
+        self.workspace = tried[1] if tried[0] is after else self._workspace_of(before, after)
         return short
+
+    def _workspace_of(self, before: Arrays, after: Arrays) -> Workspace:
+        """Return the workspace of other parameters: the same one where only what drives the networks is another."""
+        same = self.only_drives and all(np.array_equal(after[name], before[name]) for name in self.fixed)
+        return self.workspace if same else Workspace()
 
     def _tally(self, settled: Settled, some: Samples) -> Tallies:
         shape = some.weights.shape
-        outputs = np.take(settled.phases, self.nodes, axis=1).reshape(*shape, -1)
+        outputs = settled.phases.take(self.nodes, axis=1).reshape(*shape, -1)
         return tally(self.cost, outputs, settled.settled.reshape(shape), settled.unstable.reshape(shape), some)
 
     def _settle(self, inputs: FloatArray, start: FloatArray | None, *, training: bool = True) -> Settled:
@@ -164,26 +209,37 @@ class _Group(Learner):
         phases = system.place(np.zeros((system.batch, system.graph.size)) if start is None else start)
         limits = tolerance_of(system, self.plan.settling.tolerance, phases)
         possible = ~system.locked_out()
-        left = np.full(system.batch, np.inf)
-        state, stable = None, np.zeros(system.batch, dtype=bool)
-        if start is None and self.plan.settling.solver == "batch" and PhasorLaplacian.fits(system):
-            first = PhasorLaplacian.of(system, phases)
-            state = self._settle_products(first, phases, limits, left, possible, training=training)
+        persistent = not training and start is None and self.plan.accept is None
+        state = self._state(system, phases, cold=start is None)
+        if state is not None:
+            state, left = self._settle_together(state, phases, limits, possible, persistent=persistent)
             converged = left <= limits
-            stable = (state.definite() == Verdict.STABLE) & converged
+            stable = (state.definite() == int(Verdict.STABLE)) & converged
         else:
             rows = np.flatnonzero(possible)
             part = system if rows.size == system.batch else system.take(rows)
-            solver = self._solver(part, persistent=not training and start is None)
-            solution = solver.solve(part, phases[rows], limits[rows])
+            solution = self._solver(part, persistent=persistent).solve(part, phases[rows], limits[rows])
+            left = np.full(system.batch, np.inf)
             phases[rows], left[rows] = solution.phases, solution.residual
             converged = left <= limits
             rows = np.flatnonzero(converged)
             part = system if rows.size == system.batch else system.take(rows)
+            stable = np.zeros(system.batch, dtype=bool)
             stable[rows] = stability(part, phases[rows]).stable
         accept = None if self.plan.accept is None else self.plan.accept[0 if training else 1]
         counts = stable if accept is None else left < accept
         return Settled(system, phases, limits, counts, converged & ~stable, state)
+
+    def _state(self, system: System, phases: Array, *, cold: bool) -> PhasorLaplacian | EdgewiseLaplacian | None:
+        """Return the samples as products of matrices or compiled steps take them; None where neither does."""
+        solver = self.plan.settling.solver
+        if solver == "batch" and cold and PhasorLaplacian.fits(system):
+            return PhasorLaplacian.of(system, phases)
+        if self.plan.accept is not None or solver not in _BY_NEWTON or (solver == "batch" and can_align(system)):
+            return None
+        if self.edgewise.reason:
+            return None
+        return EdgewiseLaplacian(system, phases.take(system.graph.free, axis=1), self.edgewise)
 
     def _solver(self, system: System, *, persistent: bool) -> Solver:
         """Return the solver of a plan; a ``persistent`` one tries all that a prediction would."""
@@ -194,24 +250,42 @@ class _Group(Learner):
             return persistent_solver(self.plan.settling.solver, system, "train")
         return solver_of(self.plan.settling.solver, system, "train", polish=False)
 
-    def _settle_products(
-        self, first: PhasorLaplacian, phases: Array, limits: FloatArray, left: FloatArray, possible: BoolArray, *,
-        training: bool,
-    ) -> PhasorLaplacian:  # fmt: skip
-        """Settle by products of matrices, and what they leave one by one; return the states that were reached."""
-        rows = np.flatnonzero(possible)
-        part = first if rows.size == possible.size else first.take(rows)
-        moving, left[rows], _ = _ALIGNED.settle(part, limits[rows])
+    def _settle_together(
+        self, first: PhasorLaplacian | EdgewiseLaplacian, phases: Array, limits: FloatArray, possible: BoolArray, *,
+        persistent: bool,
+    ) -> tuple[PhasorLaplacian | EdgewiseLaplacian, FloatArray]:  # fmt: skip
+        """Settle all samples at once, and what is lost one by one; return the states that were reached, and residuals.
+
+        The phases (B, N) are changed to what was found.
+        """
+        if possible.all():
+            moving, left = self._moved_together(first, limits)
+            if (left <= limits).all():
+                phases[:, first.nodes] = moving
+                return first.at(moving), left
+            rows = np.arange(left.size)
+        else:
+            rows = np.flatnonzero(possible)
+            left = np.full(possible.size, np.inf)
+            moving, left[rows] = self._moved_together(first.take(rows), limits[rows])
         lost = rows[~(left[rows] <= limits[rows])]
         start = phases[lost]
-        phases[rows[:, None], part.nodes] = moving
-        if lost.size:
+        phases[rows[:, None], first.nodes] = moving
+        if lost.size and (persistent or self.plan.settling.solver == "batch"):
             some = first.system.take(lost)
-            alone = Newton(algebra=DenseLaplacian, polish=False)
-            solver = alone if training else self._solver(some, persistent=True)
+            solver = self._solver(some, persistent=True) if persistent else _NEWTON
             again = solver.solve(some, start, limits[lost])
             phases[lost], left[lost] = again.phases, again.residual
-        return first.at(phases.take(first.nodes, axis=1))
+        return first.at(phases.take(first.nodes, axis=1)), left
+
+    def _moved_together(
+        self, state: PhasorLaplacian | EdgewiseLaplacian, limits: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return phases (B, n) of the oscillators that move after they have settled, and residuals (B,)."""
+        if isinstance(state, PhasorLaplacian):
+            return _ALIGNED.settle(state, limits)[:2]
+        newton = BATCHED if self.plan.settling.solver == "batch" else _NEWTON
+        return newton.iterate(state, limits)[:2]
 
     def _system(self, parameters: Mapping[str, Array], workspace: Workspace, inputs: FloatArray) -> System:
         networks, samples, width = inputs.shape
@@ -231,12 +305,16 @@ class _Group(Learner):
         phases, floor = settled.phases[rows], np.full(rows.size, self.plan.lock_floor)
         part = system if rows.size == system.batch else system.take(rows)
         limits = tolerance_of(part, self.plan.settling.tolerance, phases)
-        if settled.state is not None:
+        if isinstance(settled.state, EdgewiseLaplacian) and not can_align(part):
+            compiled = EdgewiseLaplacian(part, phases.take(part.graph.free, axis=1), self.edgewise)
+            moving, left, _ = BATCHED.iterate(compiled, limits)
+            ended: Linearised = compiled.at(moving)
+        elif isinstance(settled.state, PhasorLaplacian):
             phasors = Phasors.of(system, settled.state.phasors.held)
             some = phasors if rows.size == system.batch else phasors.take(rows)
             state = PhasorLaplacian(some, phases.take(phasors.nodes, axis=1))
             moving, left, _ = _ALIGNED.settle(state, limits, near=True)
-            ended: Linearised = state.at(moving)
+            ended = state.at(moving)
         else:
             solution = _ALIGNED.solve(part, phases, limits)
             left, ended = solution.residual, DenseLaplacian.of(part, solution.phases)

@@ -116,4 +116,4 @@ class Learner:
 
 def missing(used: BoolArray, some: Samples) -> FloatArray:
     """Return how many samples of every network took no part."""
-    return np.sum(~used.reshape(some.weights.shape), axis=1, dtype=float)
+    return (~used.reshape(some.weights.shape)).sum(axis=1, dtype=float)

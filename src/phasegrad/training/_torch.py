@@ -207,7 +207,8 @@ class _Part:
         self.shares = _tensor(samples.weights[number], dtype, device)
         mine = slice(number, number + 1)
         labels = None if samples.labels is None else samples.labels[mine]
-        self.samples = Samples(samples.inputs[mine], samples.targets[mine], samples.weights[mine], labels)
+        # Nothing is counted of the inputs, and copying them for every count would take as long as the updates.
+        self.samples = Samples(samples.inputs[mine, :, :0], samples.targets[mine], samples.weights[mine], labels)
 
     @property
     def count(self) -> int:
