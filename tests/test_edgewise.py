@@ -11,7 +11,7 @@ import pytest
 
 import phasegrad as pg
 from phasegrad.dynamics import Pull, assemble
-from phasegrad.linearised import DenseLaplacian, Edgewise, EdgewiseLaplacian
+from phasegrad.linearised import DenseLaplacian, Edgewise, EdgewiseLaplacian, Verdict
 from phasegrad.solvers import BATCHED, Newton
 from phasegrad.training import prepare
 
@@ -100,6 +100,30 @@ class Third(pg.NodeField):
     interaction = pg.OddSeries((0, 0, 1))
 
 
+class Weakened(Third):
+    """A field whose force is not that of its interaction, and so none of the sums that follow from that."""
+
+    summed_contrast = pg.Term.summed_contrast
+
+    def force(self, graph, values, phases):
+        return 0.5 * super().force(graph, values, phases)
+
+    def energy(self, graph, values, phases):
+        return 0.5 * super().energy(graph, values, phases)
+
+    def stiffness(self, graph, values, phases):
+        return pg.Stiffness(diagonal=0.5 * super().stiffness(graph, values, phases).diagonal)
+
+    def energy_slopes(self, graph, values, phases):
+        return {name: 0.5 * slope for name, slope in super().energy_slopes(graph, values, phases).items()}
+
+    def force_slopes(self, graph, values, phases, response):
+        return {name: 0.5 * slope for name, slope in super().force_slopes(graph, values, phases, response).items()}
+
+    def harmonics(self, values):
+        return None
+
+
 class Spring(pg.Term):
     """A term of which compiled code knows nothing."""
 
@@ -138,6 +162,7 @@ NETWORKS = {
     "clamped": {"input_mode": "phase"},
     "field": {"field_strength": 0.5, "field_phase": np.linspace(-1, 1, 9)},
     "third": {"terms": [Third()], "third_strength": 0.3, "field_strength": 0.2},
+    "weakened": {"terms": [Weakened()], "third_strength": 0.3, "field_strength": 0.2},
     "mean field": {"global_coupling": 0.5},
     "term": {"terms": [Spring()], "spring": 1.0},
 }
@@ -211,6 +236,38 @@ def test_steps_end_where_the_laplacian_is_not_positive_definite_or_turns_are_lar
     assert left.max() <= 1e-12
 
 
+def test_a_step_that_leaves_more_force_than_it_may_is_not_taken():
+    rules, system, start = states(Steep(), {})
+    state = EdgewiseLaplacian(system, start[:, system.graph.free], rules)
+    strict, loose = (state.stride(np.full(BATCH, 1e-12), 1, 1.0, share, polish=False) for share in (1e-9, 0.25))
+    assert loose.steps.tolist() == [1] * BATCH
+    assert strict.steps.tolist() == [0] * BATCH
+    assert strict.moving.tolist() == state.moving.tolist()
+
+
+def test_newton_takes_no_more_steps_than_it_may():
+    rules, system, start = states(Steep(), {})
+    state = EdgewiseLaplacian(system, start[:, system.graph.free], rules)
+    for most in (1, 2):
+        _, left, steps = Newton(max_steps=most, polish=False).iterate(state, np.full(BATCH, 1e-12))
+        assert steps.tolist() == [most] * BATCH
+        assert left.min() > 1e-12
+
+
+def test_an_unstable_state_is_not_proved_stable():
+    network = pg.ring(5, interaction=Steep())
+    system = assemble(network, None, 2)
+    saddle = np.zeros((2, 4))
+    saddle[1, 2] = np.pi
+    state = EdgewiseLaplacian(system, saddle, Edgewise(network.graph, network.terms))
+    found = state.stride(np.full(2, 1e-12), 50, 1.0, 0.25, polish=False)
+    assert found.steps.tolist() == [0, 0]
+    assert state.at(found.moving).definite().tolist() == [Verdict.STABLE, Verdict.UNPROVED]
+    assert state.at(found.moving).definite(explain=True).tolist() == [Verdict.STABLE, Verdict.UNSTABLE]
+    # What was proved of the states at which the steps ended says nothing about others.
+    assert state.at(saddle[::-1].copy()).definite().tolist() == [Verdict.UNPROVED, Verdict.STABLE]
+
+
 @pytest.mark.parametrize(
     ("interaction", "name"), [(Steep(), "newton (edgewise)"), (Unknown(), "newton (dense)")], ids=["known", "unknown"]
 )
@@ -267,6 +324,19 @@ def test_training_agrees_with_an_interaction_that_runs_as_python(plan, solver):
     for name, values in one.items():
         # Adam divides by the size of a slope: where that nearly vanishes, the rounding of states shows.
         assert np.abs(values - other[name]).max() < 1e-7, name
+
+
+@pytest.mark.parametrize("learn", ["omega", "coupling"])
+def test_what_is_kept_between_updates_is_that_of_the_parameters_at_hand(learn):
+    network, data = pg.layered(2, 5, 2, seed=1).replace(interaction=Steep()), pg.datasets.xor()
+    plan = pg.paper_plan({learn: 0.1})
+    engine = prepare([network], [data], plan, engine="batch")
+    engine.train(np.arange(4)[None, None], np.ones(1), [np.random.default_rng(0)])
+    (group,) = engine.groups
+    now = {name: values[0] for name, values in engine.progress.parameters.items()}
+    assert not np.array_equal(now[learn], network.parameters[learn])
+    capacity = assemble(network.replace(**now), None, 1, workspace=group.workspace).capacity
+    assert capacity.tolist() == assemble(network.replace(**now), None, 1).capacity.tolist()
 
 
 def test_the_engine_says_why_an_interaction_runs_as_python():

@@ -1,5 +1,6 @@
 """The linearised system: every algebra against LAPACK on the Laplacian of the edges, and each factor made once."""
 
+import dataclasses
 import pickle
 
 import numpy as np
@@ -155,8 +156,11 @@ class TestEquilibrium:
         assert free.linearised is not free.linearised
         np.testing.assert_array_equal(free.linearised.definite(), [Verdict.STABLE] * 3)
 
-    def test_a_copy_through_a_file_answers_alike(self):
+    def test_a_copy_through_a_file_answers_alike_and_leaves_the_factors_behind(self):
         free = pg.find_equilibrium(NETWORKS["layered"], [0.5, -0.5])
+        before = len(pickle.dumps(free))
+        free.linearised.solve(np.ones((1, 8)))
+        assert len(pickle.dumps(free)) == before
         again = pickle.loads(pickle.dumps(free))
         right = np.ones((1, 8))
         np.testing.assert_array_equal(again.linearised.solve(right)[0], free.linearised.solve(right)[0])
@@ -176,3 +180,107 @@ class TestEquilibrium:
     def test_it_says_where_no_solver_was_asked_and_where_another_one_helped(self):
         torn = pg.Network([[0, 1]], 1.0, [2.0, -2.0])
         assert pg.find_equilibrium(torn).solver.item() == "none"
+
+    @pytest.mark.parametrize("change", [{"phases": 0.9}, {"inputs": 3.0}])
+    def test_a_copy_with_other_phases_or_inputs_is_not_taken_for_it(self, change):
+        network = NETWORKS["layered"]
+        free = pg.find_equilibrium(network, [0.5, -0.5])
+        other = dataclasses.replace(free, **{name: times * getattr(free, name) for name, times in change.items()})
+        with pytest.raises(ValueError, match="not an equilibrium of this network"):
+            pg.adjoint(network, other, pg.PhaseTargets(), [0.1, -0.1])
+
+
+class TestAloneAsInABatch:
+    """A sample alone takes its plain steps at once, one of a batch step by step: the same ones, bit by bit."""
+
+    @staticmethod
+    def assert_alike(network, start, **options):
+        alone = pg.find_equilibrium(network, start=start, **options)
+        both = pg.find_equilibrium(network, start=[start, start], **options)
+        for name in ("phases", "residual", "steps", "status"):
+            np.testing.assert_array_equal(getattr(both, name)[0], getattr(alone, name), err_msg=name)
+        return alone
+
+    def test_where_the_way_leads_over_indefinite_states(self):
+        coupling = [-1.0, 1, 1, 1, 1, -1, 1, 1, 1, 1]
+        network = pg.complete(5, signed=True, coupling=coupling, omega=[1.366, 0.122, -2.388, 0.098, 0.064])
+        found = self.assert_alike(network, [-0.696, 0.611, -0.549, -0.67, 0.275], solver=pg.Newton())
+        assert found.stable
+
+    @pytest.mark.parametrize("indefinite", ["descend", "follow"])
+    def test_at_a_saddle_that_has_converged(self, indefinite):
+        network, rng = pg.ring(6, omega=[0.1, -0.2, 0.3, -0.1, 0.05, -0.15]), np.random.default_rng(1)
+        roughly = pg.Newton(indefinite="follow", polish=False)
+        found = None
+        while found is None or found.status != pg.Status.UNSTABLE or found.residual < 1e-9:
+            found = pg.find_equilibrium(network, start=rng.uniform(-3, 3, 6), tolerance=1e-6, solver=roughly)
+        solver = pg.Newton(indefinite=indefinite)
+        self.assert_alike(network, found.phases, tolerance=1e-6, solver=solver)
+
+    @pytest.mark.parametrize("indefinite", ["descend", "follow", "stop"])
+    @pytest.mark.parametrize("polish", [False, True])
+    def test_from_random_starts(self, indefinite, polish):
+        rng = np.random.default_rng(0)
+        for seed in range(12):
+            network = make_network(6, seed, kind="plain", spread=0.6)
+            solver = pg.Newton(indefinite=indefinite, polish=polish, max_steps=40)
+            self.assert_alike(network, rng.uniform(-2, 2, 6), solver=solver)
+
+
+@pytest.mark.parametrize("gap", [1e-7, 1e-10])
+def test_near_the_end_of_locking_digits_are_those_of_the_last_laplacian(gap):
+    """A chain whose edges carry 1 - gap: sin(angle) and the eigenvalues of its Laplacian are known in closed form."""
+    network = pg.Network([[0, 1], [1, 2]], [1.0, 1.0], [-(1 - gap), 0, 1 - gap])
+    found = pg.find_equilibrium(network, eigenvalue=True)
+    weight = np.sqrt(gap * (2 - gap))
+    # A rounding error of 1e-16 in a force is one of 1e-16 / weight in an angle, and so in the weight itself.
+    assert found.smallest_eigenvalue == pytest.approx(weight * (3 - np.sqrt(5)) / 2, rel=20e-16 / weight**2)
+
+
+def test_phases_that_are_no_numbers_are_not_stable():
+    system, _ = build_system(pg.ring(50), None)
+    phases = np.full((1, 50), np.nan)
+    phases[:, 0] = 0.0
+    assert DenseLaplacian.of(system, phases).definite() == Verdict.UNPROVED
+
+
+def test_no_sample_gets_the_laplacian_of_another_one_from_another_thread():
+    """Another thread begins its next solve while this one compares two samples."""
+    system, _ = build_system(pg.ring(12), None)
+    system = system.take(np.zeros(2, dtype=int))
+    state = SparseLaplacian.of(system, system.place(np.random.default_rng(0).uniform(-0.7, 0.7, (2, 12))))
+    operators, same = state._operators, state._same
+    next(operators)
+    state._last = (1, state.operator(1))
+
+    def switched(row, other):
+        found = same(row, other)
+        state._last = (0, state.operator(0))
+        return found
+
+    state._same = switched
+    vector = np.ones(11)
+    np.testing.assert_array_equal(next(operators)[0] @ vector, state.operator(1)[0] @ vector)
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        "network", [NETWORKS["layered"], pg.random_regular(400, 4), make_network(6, 1, kind="non-reciprocal")]
+    )
+    def test_whole_numbers_are_taken_as_numbers(self, network):
+        state = pg.find_equilibrium(network).linearised
+        right = np.zeros(state.moving.shape, dtype=int)
+        right[0, -1] = 1
+        np.testing.assert_array_equal(state.solve(right)[0], state.solve(right.astype(float))[0])
+        assert np.abs(state.solve(right.tolist())[0]).max() > 0
+
+    @pytest.mark.parametrize("shape", [(8,), (2, 8), (1, 9), (1, 8, 1, 1)])
+    def test_another_shape_is_refused(self, shape):
+        state = pg.find_equilibrium(NETWORKS["layered"]).linearised
+        with pytest.raises(ValueError, match=r"'right' parameter of solve must have shape \(1, 8\)"):
+            state.solve(np.ones(shape))
+
+    def test_complex_numbers_are_refused_where_the_laplacian_is_real(self):
+        state = pg.find_equilibrium(NETWORKS["layered"]).linearised
+        with pytest.raises(ValueError, match="'right' parameter of solve must be real"):
+            state.solve(1j * np.ones((1, 8)))

@@ -686,6 +686,10 @@ class Runaway(pg.Term):
 
     every = pg.Parameter("growth")
     symmetric = False
+    fixes_gauge = True
+
+    def grounded(self, graph, values):
+        return np.ones(graph.size, dtype=bool)
 
     def force(self, graph, values, phases):
         return values["growth"] * phases**3

@@ -386,3 +386,47 @@ def test_every_parameter_of_the_package_has_one_name():
     """A term that extends another has its very parameters; no two others are called alike."""
     parameters = {parameter for kind in TERMS for parameter in kind.every}
     assert len(parameters) == len({parameter.name for parameter in parameters})
+
+
+def test_a_force_that_ties_oscillators_to_the_frame_must_say_so():
+    """Its state would be certified in a frame that turns, where it does not rest."""
+
+    class Cubed(pg.Term):
+        every = (pg.Parameter("pull"),)
+
+        def force(self, graph, values, phases):
+            return -values["pull"] * np.sin(phases) ** 3
+
+        def energy(self, graph, values, phases):
+            return np.sum(values["pull"] * (np.cos(phases) ** 3 / 3 - np.cos(phases)), axis=1)
+
+        def stiffness(self, graph, values, phases):
+            return pg.Stiffness(diagonal=3 * values["pull"] * np.sin(phases) ** 2 * np.cos(phases))
+
+        def stiffest(self, graph, values):
+            return pg.Stiffness(diagonal=2 * np.abs(values["pull"]))
+
+        def capacity(self, graph, values):
+            return np.abs(values["pull"])
+
+        def energy_slopes(self, graph, values, phases):
+            return {"pull": np.cos(phases) ** 3 / 3 - np.cos(phases)}
+
+        def force_slopes(self, graph, values, phases, response):
+            return {"pull": -response * np.sin(phases) ** 3}
+
+    class Tied(Cubed):
+        fixes_gauge = True
+
+        def grounded(self, graph, values):
+            return np.ones(graph.size, dtype=bool)
+
+    with pytest.raises(ValueError, match="Say fixes_gauge = True"):
+        pg.ring(4, terms=[Cubed()], pull=0.1)
+    assert not pg.ring(4, terms=[Tied()], pull=0.1).pinned
+
+
+@pytest.mark.parametrize("given", [{k: {"a": 1} for k in range(4)}, list("abcd")])
+def test_node_attributes_are_a_dictionary_for_every_oscillator(given):
+    with pytest.raises(TypeError, match="'node_attributes' parameter of Network must be a list with a dictionary"):
+        pg.ring(4, node_attributes=given)

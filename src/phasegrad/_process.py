@@ -67,14 +67,11 @@ class Shared(ABC):
     def enter(self, number: int) -> None:
         """Let one in, and make the change."""
         with self._lock:
-            here = threading.get_ident()
-            known = here in self._inside.values()
-            self._inside[number] = here
+            self._inside[number] = threading.get_ident()
             if not self._noted:
                 self.note()
                 self._noted = True
-            if not known:
-                self.change()
+            self.change()
 
     def leave(self, number: int) -> None:
         """Let one out, and undo the change if its thread is not inside any more; a second time changes nothing."""

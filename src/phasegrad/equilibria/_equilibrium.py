@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -170,9 +170,10 @@ class Equilibrium:
 
     @property
     def linearised(self) -> Linearised:
-        """The network linearised at these states, as one flat batch: solve with its Laplacian, or ask for its sign.
+        """The network linearised at these states, as one flat batch of B samples.
 
-        It keeps its factors up to 32 MiB; beyond, every call makes it anew.
+        Its Laplacian can be solved with (`solve`) and tested for positive definiteness (`definite`). It keeps its
+        factors up to 32 MiB; beyond, every call factors it again.
         """
         kept = self.__dict__.get("_linearised")
         if kept is not None:
@@ -182,6 +183,17 @@ class Equilibrium:
         if made.fits_in_memory:
             self.__dict__["_linearised"] = made
         return made
+
+    def certified_for(self, network: Network) -> Linearised | None:
+        """Return what certified these states where that was kept, for the very network they were found for.
+
+        None for any other network, and for a copy with other phases or inputs.
+        """
+        return self.__dict__.get("_linearised") if self.network is network else None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Factors are many times as large as the phases, and can be made again.
+        return {name: value for name, value in self.__dict__.items() if name != "_linearised"}
 
     def workspace_of(self, network: Network) -> Workspace | None:
         """Return what solvers kept about a network, so that gradients need not find it out again.

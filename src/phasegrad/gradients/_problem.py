@@ -237,12 +237,12 @@ def _flat_system(
 
     Of another network than the one it was found for the phases are refused where they are no equilibrium.
     """
-    if equilibrium.network is network and equilibrium.system is not None and equilibrium.system.pull is None:
-        system, own, known = equilibrium.system, equilibrium.shape, equilibrium.linearised
-        if shape == own:
-            return system, known
-        rows = np.broadcast_to(np.arange(system.batch).reshape(own), shape).ravel()
-        return system.take(rows), known.take(rows)
+    known = equilibrium.certified_for(network)
+    if known is not None and known.system.pull is None:
+        if shape == equilibrium.shape:
+            return known.system, known
+        rows = np.broadcast_to(np.arange(known.system.batch).reshape(equilibrium.shape), shape).ravel()
+        return known.system.take(rows), known.take(rows)
     system, own = build_system(network, equilibrium.inputs, workspace=equilibrium.workspace_of(network))
     system = system.take(np.broadcast_to(np.arange(system.batch).reshape(own), shape).ravel())
     _refuse_stale(owner, system, phases, equilibrium, shape)

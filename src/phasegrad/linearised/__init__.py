@@ -14,13 +14,14 @@ from phasegrad.linearised._dense import DenseLaplacian
 from phasegrad.linearised._edgewise import Edgewise, EdgewiseLaplacian
 from phasegrad.linearised._elimination import Elimination, Surroundings
 from phasegrad.linearised._factors import chunks, is_positive_definite
-from phasegrad.linearised._linearised import Linearised, Stability, Verdict
+from phasegrad.linearised._linearised import AT_REST, Linearised, Stability, Verdict
 from phasegrad.linearised._local import LocalTerms
 from phasegrad.linearised._phasor import PhasorLaplacian, Phasors
 from phasegrad.linearised._preconditioning import KINDS
 from phasegrad.linearised._sparse import SparseLaplacian
 
 __all__ = [
+    "AT_REST",
     "KINDS",
     "DenseLaplacian",
     "Edgewise",

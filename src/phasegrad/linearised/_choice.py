@@ -45,7 +45,7 @@ def algebra_of(system: System, what: str = "A dense solve") -> type[Linearised]:
 
 def parts(system: System) -> list[IntArray]:
     """Return the samples in parts, each of which keeps its Laplacians or their factors within the memory bound."""
-    return [np.arange(part.start, part.stop) for part in chunks(system.batch, algebra_of(system).entries(system))]
+    return [np.arange(part.start, part.stop) for part in chunks(system.batch, 2 * algebra_of(system).entries(system))]
 
 
 def refuse_dense_solve(graph: Graph, what: str, *, reciprocal: bool = True) -> None:

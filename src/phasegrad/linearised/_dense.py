@@ -16,7 +16,7 @@ positive real part (Lyapunov), and that is tried first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from phasegrad.linearised._factors import (
     largest_row,
     smallest_eigenvalues,
 )
-from phasegrad.linearised._linearised import Linearised, Strides, Verdict
+from phasegrad.linearised._linearised import AT_REST, Linearised, Strides, Verdict, verdicts
 
 #: Share of the most it can be below which no weight of the positive stand-in of a Laplacian falls.
 FLOOR = 0.1
@@ -75,9 +75,7 @@ class DenseLaplacian(Linearised):
     def take(self, rows: Array) -> DenseLaplacian:
         """Return some of the samples."""
         part = DenseLaplacian(self.system.take(rows), self.moving[rows])
-        for name in ("force", "phases"):
-            if name in self.__dict__:
-                part.__dict__[name] = self.__dict__[name][rows]
+        self._share(part, rows)
         chosen = np.arange(self.system.batch)[rows].tolist()
         if self._before is not None:
             part._before = [self._before[row] for row in chosen]
@@ -90,25 +88,29 @@ class DenseLaplacian(Linearised):
         """The Laplacian of every sample, (B, n, n)."""
         return self.system.laplacian(self.phases)
 
-    def newton(self, accuracy: FloatArray, near: BoolArray) -> tuple[Array, BoolArray]:
+    def newton(self, accuracy: FloatArray, rests: BoolArray) -> tuple[Array, BoolArray]:
         """Solve L d = F; see `Linearised.newton`."""
         del accuracy
+        step = np.zeros_like(self.force)
+        if self.system.has_energy and (self._before is None or not rests.any()):
+            self._steps = list(Cholesky.solved(self.matrices, self.force, step))
+            return step, np.array([factor is not None for factor in self._steps], dtype=bool)
         factors: list[Cholesky | LU | None] = [None] * self.system.batch
         if self._before is not None:
-            factors = [old if close else None for old, close in zip(self._before, near.tolist(), strict=True)]
+            factors = [old if rest else None for old, rest in zip(self._before, rests.tolist(), strict=True)]
         missing = [row for row, factor in enumerate(factors) if factor is None]
         if len(missing) == len(factors):
             matrices = self.matrices
         elif missing:
             matrices = self.system.take(np.array(missing)).laplacian(self.phases[missing])
-        for place, row in enumerate(missing):
-            factors[row] = self._stepping(matrices[place])
+        made = self._stepping(matrices) if missing else []
+        for row, factor in zip(missing, made, strict=True):
+            factors[row] = factor
         self._steps = factors
-        step, usable = np.zeros_like(self.force), np.zeros(len(factors), dtype=bool)
-        for row, factor in enumerate(factors):
+        for row, (factor, force) in enumerate(zip(factors, self.force, strict=True)):
             if factor is not None:
-                step[row], usable[row] = factor.solve(self.force[row]), True
-        return step, usable
+                step[row] = factor.solve(force)
+        return step, np.array([factor is not None for factor in factors], dtype=bool)
 
     def stride(
         self, tolerance: FloatArray, count: int, max_turn: float, share: float, *, polish: bool
@@ -125,12 +127,11 @@ class DenseLaplacian(Linearised):
             near = left <= limit
             if near and not polish:
                 break
-            if factor is None or not near:
+            if factor is None or not left <= AT_REST * limit:
                 factor = Cholesky.of(state.matrices[0])
-                if factor is None:
-                    break
-            step = factor.solve(state.force[0])
-            if not np.abs(step).max() <= max_turn:
+            step = None if factor is None else factor.solve(state.force[0])
+            if step is None or not np.abs(step).max() <= max_turn:
+                left = np.inf if near else left
                 break
             after = DenseLaplacian(self.system, state.moving + step)
             smaller = float((after.force * after.force).sum()) <= share * float((state.force * state.force).sum())
@@ -142,12 +143,13 @@ class DenseLaplacian(Linearised):
                 break
         return Strides(state.moving, np.array([left]), np.array([taken], dtype=np.int64))
 
-    def _stepping(self, matrix: Array) -> Cholesky | LU | None:
-        """Return the factor of a Laplacian that a Newton step takes; None where there is none."""
+    def _stepping(self, matrices: Array) -> Sequence[Cholesky | LU | None]:
+        """Return the factors of Laplacians that Newton steps take; None where there is none."""
         if self.system.has_energy:
-            return Cholesky.of(matrix)
-        factor = LU.of(matrix)
-        return factor if factor.floor(largest_row(matrix)) > 0.0 else None
+            return Cholesky.each(matrices)
+        factors = [LU.of(matrix) for matrix in matrices]
+        both = zip(factors, matrices, strict=True)
+        return [factor if factor.floor(largest_row(matrix)) > 0.0 else None for factor, matrix in both]
 
     def follow(self, rows: IntArray) -> tuple[Array, BoolArray]:
         """Solve L d = F of some samples by LU."""
@@ -176,10 +178,10 @@ class DenseLaplacian(Linearised):
         along = np.einsum("bij,bi->bj", vectors, self.force[rows])
         return np.einsum("bij,bj->bi", vectors, along / stiffness)
 
-    def solve(self, right: Array, *, transposed: bool = False, accuracy: float = 1e-12) -> tuple[Array, BoolArray]:
+    def _solve(self, right: Array, *, transposed: bool, accuracy: float) -> tuple[Array, BoolArray]:
         """Solve L x = b (or L^T x = b); see `Linearised.solve`."""
         del accuracy
-        solution, regular = np.zeros_like(right), np.ones(right.shape[0], dtype=bool)
+        solution, regular = np.zeros(right.shape, right.dtype), np.ones(right.shape[0], dtype=bool)
         if right.shape[1] == 0:
             return solution, regular
         for row, one in enumerate(self._each):
@@ -202,7 +204,7 @@ class DenseLaplacian(Linearised):
             stable = np.ones(self.system.batch, dtype=bool)
             for rows, matrices in self._parts():
                 stable[rows] = is_positive_definite(matrices, floor[rows])
-        verdict = np.where(stable, Verdict.STABLE, Verdict.UNPROVED).astype(np.int64)
+        verdict = verdicts(stable)
         if explain and not stable.all():
             left = np.flatnonzero(~stable)
             verdict[left] = self.take(left).explained()
@@ -240,14 +242,19 @@ class DenseLaplacian(Linearised):
 
     def _made(self) -> Iterator[_Factored]:
         for rows, matrices in self._parts():
-            margins = self.system.eigenvalue_rounding[rows].tolist()
-            for matrix, margin in zip(matrices, margins, strict=True):
-                yield _Factored(matrix, margin, symmetric=self.system.has_energy)
+            margins = self.system.eigenvalue_rounding[rows]
+            lowered: Sequence[Cholesky | None] = [None] * len(rows)
+            if self.system.has_energy:
+                lowered = Cholesky.each(matrices, margins)
+            for each in zip(matrices, margins.tolist(), lowered, strict=True):
+                yield _Factored(*each)
 
     def _above(self, floor: FloatArray) -> IntArray:
         """Return the verdicts against a floor without reciprocity, by eigenvalues as they are computed."""
-        values = np.linalg.eigvals(self.matrices).real.min(axis=1, initial=np.inf)
-        return np.where(values > floor, Verdict.STABLE, Verdict.UNPROVED).astype(np.int64)
+        values = np.empty(self.system.batch)
+        for rows, matrices in self._parts():
+            values[rows] = np.linalg.eigvals(matrices).real.min(axis=1, initial=np.inf)
+        return verdicts(values > floor)
 
     @lazy_property
     def _judged(self) -> tuple[IntArray, FloatArray, FloatArray]:
@@ -261,7 +268,7 @@ class DenseLaplacian(Linearised):
         """
         system = self.system
         proven = meets_angle_condition(system, self.phases) & (system.pull is None and system.correction is None)
-        verdict = np.where(proven, Verdict.STABLE, Verdict.UNPROVED).astype(np.int64)
+        verdict = verdicts(proven)
         smallest, error = np.full((2, system.batch), np.nan)
         nearly = nearly_zero(system)
         for row in np.flatnonzero(~proven | every):
@@ -290,10 +297,9 @@ class DenseLaplacian(Linearised):
 class _Factored:
     """One Laplacian with the factors that its solves share; an LU factor is made when it is first needed."""
 
-    def __init__(self, matrix: Array, margin: float, *, symmetric: bool) -> None:
-        self.matrix, self.margin = matrix, margin
-        self.lowered = Cholesky.of(matrix, margin) if symmetric and matrix.size else None
-        self.proved = self.lowered is not None or matrix.size == 0
+    def __init__(self, matrix: Array, margin: float, lowered: Cholesky | None) -> None:
+        self.matrix, self.margin, self.lowered = matrix, margin, lowered
+        self.proved = lowered is not None or matrix.size == 0
 
     @lazy_property
     def norm(self) -> float:
@@ -318,9 +324,9 @@ class _Factored:
             solution = self.lowered.solve(right)
             return solution + self.lowered.solve(right - self.matrix @ solution), True
         factor, regular = self.general
-        if factor.singular:
+        if not regular:
             return np.zeros_like(right), False
-        return factor.solve(right, transposed=transposed), regular
+        return factor.solve(right, transposed=transposed), True
 
 
 def _told_apart(smallest: float, error: float, nearly: float) -> Verdict:

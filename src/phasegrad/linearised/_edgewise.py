@@ -19,7 +19,7 @@ from phasegrad.dynamics import Pull, System
 from phasegrad.graphs import Graph, lazy_property
 from phasegrad.kernels import COMPILES
 from phasegrad.linearised._dense import DenseLaplacian
-from phasegrad.linearised._linearised import Strides, Verdict
+from phasegrad.linearised._linearised import Strides, verdicts
 from phasegrad.objectives import formula_of
 from phasegrad.terms import Coupling, Frequencies, Interaction, NodeField, Stiffness, Term
 
@@ -191,7 +191,7 @@ class EdgewiseLaplacian(DenseLaplacian):
                 rules.functions, rules.starts, rules.first, rules.second, arrays.strength, arrays.outside, given,
                 nudge, arrays.margin if floor is None else _plain(floor), _plain(self.moving), stable,
             )  # fmt: skip
-        verdict = np.where(stable, int(Verdict.STABLE), int(Verdict.UNPROVED))
+        verdict = verdicts(stable)
         if explain and not stable.all():
             rows = np.flatnonzero(stable == 0)
             verdict[rows] = self.take(rows).explained()

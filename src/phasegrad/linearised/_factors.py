@@ -25,18 +25,52 @@ class Cholesky:
     @classmethod
     def of(cls, matrix: Array, lowered: float = 0.0) -> Cholesky | None:
         """Factor a matrix less a multiple of one; None where that is not positive definite."""
-        matrix = matrix.copy()
-        if lowered:
-            matrix.ravel()[:: matrix.shape[0] + 1] -= lowered
+        return cls.each(matrix[None], np.array([lowered]))[0]
+
+    @classmethod
+    def each(cls, matrices: Array, lowered: FloatArray | None = None) -> list[Cholesky | None]:
+        """Factor every matrix (B, n, n) less a multiple of one, (B,); None where it is not positive definite."""
+        batch, size = matrices.shape[:2]
+        if size == 0:
+            return [cls(matrix) for matrix in matrices]
+        copies = matrices.copy()
+        if lowered is not None:
+            copies.reshape(batch, size * size)[:, :: size + 1] -= lowered[:, None]
+        factor_of = lapack.dpotrf
+        found: list[Cholesky | None] = []
         # The transpose of rows in C order is in Fortran order, and the matrix is symmetric: nothing is copied.
-        factor, failed = lapack.dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
-        return None if failed else cls(factor)
+        for matrix in copies.swapaxes(1, 2):
+            factor, failed = factor_of(matrix, 1, 0, 1)
+            # What is not a number spreads to the last pivot, and LAPACK may let it pass.
+            last = factor[-1, -1]
+            found.append(None if failed or last != last else cls(factor))
+        return found
+
+    @classmethod
+    def solved(cls, matrices: Array, right: Array, solution: Array) -> list[Cholesky | None]:
+        """Return the factors of every matrix (B, n, n), and write A^-1 b, b (B, n), where there is one.
+
+        One call of LAPACK for both takes half as long as two on a small matrix, and gives the same bits.
+        """
+        if matrices.shape[1] == 0:
+            return cls.each(matrices)
+        both = lapack.dposv
+        found: list[Cholesky | None] = []
+        for row, (matrix, force) in enumerate(zip(matrices.copy().swapaxes(1, 2), right, strict=True)):
+            factor, answer, failed = both(matrix, force, 1, 1)
+            last = factor[-1, -1]
+            if failed or last != last:
+                found.append(None)
+            else:
+                found.append(cls(factor))
+                solution[row] = answer
+        return found
 
     def solve(self, right: Array) -> Array:
         """Return A^-1 b, b (n,) or (n, k)."""
         if right.size == 0:
             return right
-        solution, _ = lapack.dpotrs(self.factor, right, lower=1)
+        solution, _ = lapack.dpotrs(self.factor, right, 1)
         return solution.reshape(right.shape)
 
     def inverse(self) -> Array:
@@ -89,9 +123,8 @@ def is_positive_definite(matrices: Array, margin: ArrayLike | None = None) -> Bo
     batch, size = matrices.shape[0], matrices.shape[-1]
     if size == 0:
         return np.ones(batch, dtype=bool)
-    margins = np.broadcast_to(0.0 if margin is None else margin, (batch,)).tolist()
-    found = (Cholesky.of(matrix, lowered) is not None for matrix, lowered in zip(matrices, margins, strict=True))
-    return np.fromiter(found, dtype=bool, count=batch)
+    lowered = np.broadcast_to(0.0 if margin is None else margin, (batch,))
+    return np.array([factor is not None for factor in Cholesky.each(matrices, lowered)], dtype=bool)
 
 
 def condition_bound(values: Array, vectors: Array) -> float:

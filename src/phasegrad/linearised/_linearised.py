@@ -20,6 +20,7 @@ from enum import IntEnum
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from phasegrad._validation import Array, BoolArray, FloatArray, IntArray
 from phasegrad.dynamics import System
@@ -34,6 +35,10 @@ class Verdict(IntEnum):
     UNSTABLE = 1
     MARGINAL = 2
     STABLE = 3
+
+
+#: Share of the tolerance below which a force is rounding: a step then moves nothing that another Laplacian would show.
+AT_REST = 1e-3
 
 
 class Strides(NamedTuple):
@@ -59,6 +64,11 @@ class Stability:
     def stable(self) -> BoolArray:
         """Where a proof of stability was found, (B,)."""
         return np.asarray(self.verdict == Verdict.STABLE)
+
+
+def verdicts(stable: Array) -> IntArray:
+    """Return the verdict on every sample, (B,), of which only some are proved stable."""
+    return np.where(stable, int(Verdict.STABLE), int(Verdict.UNPROVED))
 
 
 class Linearised(ABC):
@@ -100,10 +110,16 @@ class Linearised(ABC):
     def entries(system: System) -> int:
         """Return how many numbers a sample takes at most."""
 
+    def _share(self, part: Linearised, rows: Array) -> None:
+        """Hand what is known of some samples to a part that holds them."""
+        for name in ("force", "phases"):
+            if name in self.__dict__:
+                part.__dict__[name] = self.__dict__[name][rows]
+
     @property
     def fits_in_memory(self) -> bool:
-        """Whether what all samples take is within the bound on what is kept (`MOST_NUMBERS`)."""
-        return self.system.batch * self.entries(self.system) <= MOST_NUMBERS
+        """Whether the Laplacians of all samples and their factors are within the bound on what is kept."""
+        return 2 * self.system.batch * self.entries(self.system) <= MOST_NUMBERS
 
     @property
     def nodes(self) -> IntArray:
@@ -134,19 +150,47 @@ class Linearised(ABC):
         """Return some of the samples."""
 
     @abstractmethod
-    def newton(self, accuracy: FloatArray, near: BoolArray) -> tuple[Array, BoolArray]:
+    def newton(self, accuracy: FloatArray, rests: BoolArray) -> tuple[Array, BoolArray]:
         """Solve L d = F to a share ``accuracy`` (B,) of F.
 
-        Samples that are ``near`` their equilibrium may be solved with the Laplacian of the state before. The mask says
+        Samples that are at rest up to rounding may be solved with the Laplacian of the state before. The mask says
         where L is positive definite, or just regular where it is not symmetric.
         """
 
-    @abstractmethod
-    def solve(self, right: Array, *, transposed: bool = False, accuracy: float = 1e-12) -> tuple[Array, BoolArray]:
-        """Solve L x = b (or L^T x = b), b (B, n) or (B, n, k), to a share ``accuracy`` of b.
+    def solve(self, right: ArrayLike, *, transposed: bool = False, accuracy: float = 1e-12) -> tuple[Array, BoolArray]:
+        """Solve L x = b or L^T x = b.
 
-        The mask (B,) says where L is regular.
+        Parameters
+        ----------
+        right : array_like, shape (B, n) or (B, n, k)
+            One right-hand side, or k of them, for each of the B samples; columns are the oscillators ``nodes``.
+        transposed : bool
+            Whether to solve with the transpose. They are equal where coupling is reciprocal.
+        accuracy : float
+            What may be left of the right-hand side, as a share of it, where linear systems are solved by iterations.
+
+        Returns
+        -------
+        solution : ndarray, of the shape of ``right``
+        regular : ndarray of bool, shape (B,)
+            Where L is regular; the solution is zero elsewhere.
         """
+        given = np.asarray(right)
+        given = given if given.dtype.kind in "fc" else given.astype(np.float64)
+        if given.ndim not in (2, 3) or given.shape[:2] != self.moving.shape:
+            raise ValueError(
+                f"The 'right' parameter of solve must have shape {self.moving.shape}, or that and one more axis: a row "
+                f"per sample, a column per oscillator that moves. Got {given.shape}."
+            )
+        if np.iscomplexobj(given) and not np.iscomplexobj(self.moving):
+            raise ValueError(
+                "The 'right' parameter of solve must be real: the Laplacian is. Solve for both parts apart."
+            )
+        return self._solve(given, transposed=transposed, accuracy=accuracy)
+
+    @abstractmethod
+    def _solve(self, right: Array, *, transposed: bool, accuracy: float) -> tuple[Array, BoolArray]:
+        """Solve L x = b (or L^T x = b) for right-hand sides that have been checked; see `solve`."""
 
     @abstractmethod
     def matvec(self, vectors: Array) -> Array:
@@ -156,8 +200,9 @@ class Linearised(ABC):
     def definite(self, floor: FloatArray | None = None, *, explain: bool = False) -> IntArray:
         """Return the `Verdict` on every sample, (B,): STABLE where all eigenvalues are proved to be above ``floor``.
 
-        Without a floor that is zero, and the proof counts rounding. With ``explain`` samples that are not proved are
-        told apart; else they are UNPROVED.
+        It is about the Laplacian at these phases, whether they are an equilibrium or not; `Equilibrium.stable` says
+        both. Without a floor (B,) that is zero, and the proof counts rounding. With ``explain`` samples that are not
+        proved are told apart; else they are UNPROVED.
         """
 
     @abstractmethod
@@ -193,7 +238,8 @@ class Linearised(ABC):
         """Take full Newton steps while each leaves at most ``share`` of the squared force; None where none are taken.
 
         A sample whose Laplacian is not positive definite, or that would turn by more than ``max_turn``, is left where
-        it is. With ``polish`` one that has converged takes one more step, kept if it helps.
+        it is. With ``polish`` one that has converged takes one more step, kept if it helps; where none could be tried
+        its residual is infinite, so that somebody else tries.
         """
         del tolerance, count, max_turn, share, polish
         return None

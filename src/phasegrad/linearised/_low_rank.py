@@ -66,8 +66,10 @@ class Lowered:
 
     def examine(self) -> Evidence:
         """Return what can be proved of L."""
-        # Cosines and sines are rounded: what is taken away may be larger by a share of its norm.
-        rounding = 16 * _EPS * float(np.linalg.norm(self.left) * np.linalg.norm(self.right))
+        # Cosines and sines are rounded, and so are the sums over all oscillators behind the positive part: what is
+        # taken away may be larger by a share of its norm.
+        units = 16 + 4 * np.sqrt(self.form.size)
+        rounding = units * _EPS * float(np.linalg.norm(self.left) * np.linalg.norm(self.right))
         form = self.form.lifted(-rounding)
         evidence = form.examine(self.precondition, mesh=self.mesh)
         if not evidence.proved or self.taken.shape[1] == 0:
@@ -97,7 +99,8 @@ class Lowered:
         answers = np.array([solve_accurately(form.lower, column, preconditioner).solution for column in columns])
         left = columns - np.array([form.lower @ answer for answer in answers])
         # |error of y^T A^-1 r| <= |A^-1 y| |r|; sums of n positive products are rounded by at most log2 n units.
-        return answers, 4 * float(np.linalg.norm(answers) * np.linalg.norm(left))
+        rounding = form.size * _EPS * float(np.linalg.norm(np.abs(columns) @ np.abs(answers).T))
+        return answers, 4 * float(np.linalg.norm(answers) * np.linalg.norm(left)) + rounding
 
     def quotient(self, vector: FloatArray) -> float:
         """Return a number that x^T L x / x^T x surely does not exceed."""

@@ -32,7 +32,7 @@ from phasegrad.linearised._bounds import surely_stable
 from phasegrad.linearised._dense import DenseLaplacian
 from phasegrad.linearised._elimination import Elimination, Surroundings
 from phasegrad.linearised._factors import Cholesky
-from phasegrad.linearised._linearised import Linearised, Strides, Verdict
+from phasegrad.linearised._linearised import Linearised, Strides, Verdict, verdicts
 from phasegrad.linearised._local import LocalTerms
 from phasegrad.terms import cosines
 
@@ -317,12 +317,12 @@ class PhasorLaplacian(Linearised):
             result[:, pull.nodes] += np.einsum("bij,bj->bi", pull.hessian(self.moving), chosen)
         return np.asarray(result)
 
-    def newton(self, accuracy: FloatArray, near: BoolArray) -> tuple[Array, BoolArray]:
+    def newton(self, accuracy: FloatArray, rests: BoolArray) -> tuple[Array, BoolArray]:
         """Solve L d = F; the mask says where L was found positive definite."""
-        del near
+        del rests
         return self._solved(self.force, accuracy)
 
-    def solve(self, right: Array, *, transposed: bool = False, accuracy: float = 1e-12) -> tuple[Array, BoolArray]:
+    def _solve(self, right: Array, *, transposed: bool, accuracy: float) -> tuple[Array, BoolArray]:
         """Solve L x = b, b (B, n); the mask says where L was found positive definite and the answer solves it."""
         del transposed
         solution, found = self._solved(right, np.full(right.shape[0], accuracy))
@@ -359,7 +359,7 @@ class PhasorLaplacian(Linearised):
             left = np.flatnonzero(~stable)
             dense = DenseLaplacian.of(system.take(left), self.phases[left])
             stable[left] = dense.definite(least[left]) == Verdict.STABLE
-        verdict = np.where(stable, Verdict.STABLE, Verdict.UNPROVED).astype(np.int64)
+        verdict = verdicts(stable)
         if explain:
             left = np.flatnonzero(~stable)
             verdict[left] = DenseLaplacian.of(system.take(left), self.phases[left]).explained()

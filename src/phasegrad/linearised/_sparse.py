@@ -103,9 +103,7 @@ class SparseLaplacian(Linearised):
         part = SparseLaplacian(
             self.system.take(rows), self.moving[rows], self.kind, [self.effort[row] for row in chosen]
         )
-        for name in ("force", "phases"):
-            if name in self.__dict__:
-                part.__dict__[name] = self.__dict__[name][rows]
+        self._share(part, rows)
         balanced = self.__dict__.get("_balanced")
         if balanced is not None:
             part.__dict__["_balanced"] = tuple(values[rows] for values in balanced)
@@ -150,9 +148,9 @@ class SparseLaplacian(Linearised):
         """Whether nothing but frequencies acts beside the coupling."""
         return all(term.drives or term.phasor_edges(self.system.values) is not None for term in self.system.terms)
 
-    def newton(self, accuracy: FloatArray, near: BoolArray) -> tuple[Array, BoolArray]:
+    def newton(self, accuracy: FloatArray, rests: BoolArray) -> tuple[Array, BoolArray]:
         """Solve L d = F by conjugate gradients; the mask says where no negative curvature was met."""
-        del near
+        del rests
         step, positive = np.zeros_like(self.force), np.zeros(self.force.shape[0], dtype=bool)
         for row in range(step.shape[0]):
             found = self._stepped(row, float(accuracy[row]))
@@ -221,7 +219,7 @@ class SparseLaplacian(Linearised):
         rows = graph.pattern.fill(weights, diagonal)
         return rows, preconditioner(system, rows, kind), None
 
-    def solve(self, right: Array, *, transposed: bool = False, accuracy: float = 1e-12) -> tuple[Array, BoolArray]:
+    def _solve(self, right: Array, *, transposed: bool, accuracy: float) -> tuple[Array, BoolArray]:
         """Solve L x = b, b (B, n) or (B, n, k), to a share ``accuracy`` of b; L is symmetric."""
         del transposed
         solution, regular = np.zeros_like(right), np.zeros(right.shape[0], dtype=bool)
@@ -246,9 +244,12 @@ class SparseLaplacian(Linearised):
     def _operators(self) -> Iterator[Operator]:
         """Every sample's Laplacian, made once for samples in a row whose phases are equal, and kept for the last."""
         for row in range(self.system.batch):
-            if self._last is None or not self._same(row, self._last[0]):
-                self._last = row, self.operator(row)
-            yield self._last[1]
+            # Another thread may change what is kept at any time.
+            last = self._last
+            if last is None or not self._same(row, last[0]):
+                last = row, self.operator(row)
+                self._last = last
+            yield last[1]
 
     def _same(self, row: int, other: int) -> bool:
         """Return whether two samples have the same Laplacian for sure."""

@@ -126,6 +126,11 @@ def per_node(name: str, given: Any, size: int) -> Any:
         raise ValueError(
             f"The '{name}' parameter of Network must have one entry per oscillator, {size}. Got {len(values)}."
         )
+    if name == "node_attributes" and (isinstance(given, Mapping) or not all(isinstance(v, Mapping) for v in values)):
+        raise TypeError(
+            "The 'node_attributes' parameter of Network must be a list with a dictionary for every oscillator. Got "
+            f"{given!r:.80}."
+        )
     if name == "labels" and not all(isinstance(value, Hashable) for value in values):
         raise TypeError("The 'labels' parameter of Network must hold hashable names, such as strings or numbers.")
     if name == "labels" and len(set(values)) != size:

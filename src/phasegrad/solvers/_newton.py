@@ -19,7 +19,15 @@ import numpy as np
 
 from phasegrad._validation import Array, BoolArray, FloatArray, IntArray, choice, positive_float, whole_number
 from phasegrad.dynamics import System
-from phasegrad.linearised import KINDS, DenseLaplacian, Linearised, SparseLaplacian, chunks, refuse_dense_solve
+from phasegrad.linearised import (
+    AT_REST,
+    KINDS,
+    DenseLaplacian,
+    Linearised,
+    SparseLaplacian,
+    chunks,
+    refuse_dense_solve,
+)
 from phasegrad.solvers._contract import Solution
 from phasegrad.solvers._guards import EnergyGuard, ForceGuard, squared
 
@@ -179,7 +187,8 @@ class _Iteration:
     def begun(self, start: Array, steps: IntArray) -> None:
         """Go on from full steps that led here from ``start``: each of them halved the force, on convex ground."""
         self.start, self.convex = start, steps > 0
-        self.weakest = np.where(steps > 0, np.sqrt(squared(self.state.force)), np.inf)
+        if self.follows:
+            self.weakest = np.where(steps > 0, np.sqrt(squared(self.state.force)), np.inf)
         self.most = self.most - steps
 
     def run(self) -> tuple[Array, FloatArray, IntArray]:
@@ -190,7 +199,7 @@ class _Iteration:
                 break
             self._keep_going(going)
             near = self.left[self.rows] <= self.tolerance[self.rows]
-            step, usable, indefinite = self._direction(near)
+            step, usable, indefinite = self._direction()
             after, kept = self._guarded(step, usable, indefinite, near)
             left = _largest(after.force)
             # A converged sample takes one last step for the digits below the tolerance, if it helps. The imaginary
@@ -227,12 +236,12 @@ class _Iteration:
             self.rows = self.rows[going]
             self.state = self.state.take(going)
 
-    def _direction(self, near: BoolArray) -> tuple[Array, BoolArray, BoolArray]:
+    def _direction(self) -> tuple[Array, BoolArray, BoolArray]:
         """Return the steps, where there is one, and where it is not Newton's on a positive definite Laplacian."""
         left, tolerance = self.left[self.rows], self.tolerance[self.rows]
         # Accurate enough for quadratic convergence, but never beyond what the last step needs.
         accuracy = np.maximum(np.minimum(_LOOSEST, left), _POLISHED * tolerance / np.maximum(left, 1e-200))
-        step, usable = self.state.newton(accuracy, near)
+        step, usable = self.state.newton(accuracy, left <= AT_REST * tolerance)
         indefinite = np.zeros(usable.shape, dtype=bool)
         if self.settings.indefinite != "stop" and self.has_energy and not usable.all():
             indefinite = ~usable

@@ -34,7 +34,7 @@ from phasegrad.tensors._settling import Settled
 _WRONG = 1e-9
 # Where eigenvalues are first taken to lie, the narrower first, and products beyond those that this needs.
 _REACHES, _MORE = (0.5, 0.8, 0.95, 0.99, 0.998), 4
-# Oscillators up to which the whole Laplacian is factored, and entries of such matrices at once.
+# Oscillators up to which the whole Laplacian is factored, and numbers that are held at once.
 _DENSE, _ENTRIES = 256, 2**25
 
 
@@ -44,9 +44,10 @@ def verdicts(batch: Batch, settled: Settled, floor: float = 0.0) -> Tensor:
     The states must have converged.
     """
     rows = torch.arange(batch.size, device=batch.held.device)
+    # A sample's states, fields and products take about eight numbers for every oscillator.
+    at_once = max(1, _ENTRIES // (8 * batch.structure.network.size))
     found = [
-        _judged(batch.take(some), [each[:, some] for each in settled.states], floor)
-        for some in rows.split(max(1, _ENTRIES // batch.structure.network.size))
+        _judged(batch.take(some), [each[:, some] for each in settled.states], floor) for some in rows.split(at_once)
     ]
     return torch.cat(found)
 

@@ -21,7 +21,9 @@ _STEP, _SLACK = 1e-5, 1e-4
 def check_term(term: Term, graph: Graph, values: Values) -> None:
     """Raise ValueError in words where the formulas of a term contradict each other at two random states.
 
-    Slopes are compared with central differences along a random direction; what is not finite there is left alone.
+    Force is compared with energy, and stiffness with force, by central differences along a random direction; values
+    that are not finite are skipped. Of ``energy_slopes`` and ``force_slopes`` only names and shapes are checked, and
+    that sums over samples follow from them: `check_gradients` tests them. ``values`` are arrays (1, width) by name.
     """
     phases, along = np.random.default_rng(0).uniform(-1, 1, (2, 2, graph.size))
     name = type(term).__name__
@@ -44,6 +46,11 @@ def check_term(term: Term, graph: Graph, values: Values) -> None:
         raise ValueError(
             f"{name}.stiffness is not minus the slope of {name}.force: by phases of the two ends of edges, forward and "
             "backward, of the oscillator itself, diagonal, of the sum of two ends, sums, and of all together, outer."
+        )
+    if not term.fixes_gauge and _differ(term.force(graph, values, phases + 1.0), force, force):
+        raise ValueError(
+            f"{name}.force changes when all phases turn together, so that it ties oscillators to the frame. Say "
+            f"fixes_gauge = True, and let {name}.grounded return which oscillators it ties."
         )
     if term.has_local_field:
         _check_local_field(term, graph, values, phases, force)

@@ -118,9 +118,8 @@ class _Group(Learner):
     def __init__(self, problem: Problem, rows: IntArray) -> None:
         super().__init__(problem, rows)
         self.workspace = Workspace()
-        #: Whether nothing learns but what drives the networks, and the names of all else.
-        self.only_drives = all(self.network.term_of(name)[0].drives for name in self.learn)
-        self.fixed = [each.name for term in self.network.terms if not term.drives for each in term.parameters]
+        #: Names of all parameters but those that drive the networks.
+        self.undriven = [each.name for term in self.network.terms if not term.drives for each in term.parameters]
         self.threaded = problem.plan.batch_size * self.network.n_edges >= _THREADED
 
     @lazy_property
@@ -195,7 +194,7 @@ class _Group(Learner):
 
     def _workspace_of(self, before: Arrays, after: Arrays) -> Workspace:
         """Return the workspace of other parameters: the same one where only what drives the networks is another."""
-        same = self.only_drives and all(np.array_equal(after[name], before[name]) for name in self.fixed)
+        same = all(np.array_equal(after[name], before[name]) for name in self.undriven)
         return self.workspace if same else Workspace()
 
     def _tally(self, settled: Settled, some: Samples) -> Tallies:

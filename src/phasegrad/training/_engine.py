@@ -67,25 +67,26 @@ class Tallies(NamedTuple):
 
 def tally(cost: Cost, outputs: FloatArray, ok: BoolArray, unstable: BoolArray, some: Samples) -> Tallies:
     """Return the sums (R,) over samples, from their outputs (R, b, M) and what became of them, (R, b)."""
-    seen = np.where(ok[..., None], outputs, 0.0)
+    every = bool(ok.all())
+    seen = outputs if every else np.where(ok[..., None], outputs, 0.0)
     flat = seen.reshape(ok.size, -1)
     costs = cost.cost(flat, some.targets.reshape(ok.size, -1)).reshape(ok.shape)
     right: Any = np.nan
     if isinstance(cost, ClassObjective):
         right = cost.decide(flat).reshape(ok.shape) == some.labels
-    counted = np.where(ok, some.weights, 0.0)
+    counted = some.weights if every else np.where(ok, some.weights, 0.0)
     columns = {
         "weight": some.weights,
         "settled": counted,
-        "cost": np.where(ok, counted * costs, 0.0),
+        "cost": counted * costs if every else np.where(ok, counted * costs, 0.0),
         "correct": counted * right,
         "separation": counted * (seen[..., 0] - seen[..., -1]),
-        "common": counted * seen.mean(axis=-1),
+        "common": counted * (seen.sum(axis=-1) / seen.shape[-1]),
         "unsettled": ~ok & ~unstable,
         "unstable": unstable,
     }
-    sums = np.sum(np.stack(list(columns.values())), axis=-1)
-    return Tallies.zeros(len(ok))._replace(**dict(zip(columns, sums, strict=True)))
+    sums = {name: each.sum(axis=-1, dtype=float) for name, each in columns.items()}
+    return Tallies.zeros(len(ok))._replace(**sums)
 
 
 class Progress(NamedTuple):

@@ -236,7 +236,10 @@ class Plan:
             try:
                 network.term_of(name)
             except ValueError as error:
-                raise ValueError(f"The plan names {name!r}. {error}") from None
+                raise ValueError(
+                    f"The plan names {name!r}. {error} Leave the plan out to have one that suits the network, or say "
+                    "what learns: learn=('omega', 'coupling')."
+                ) from None
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)

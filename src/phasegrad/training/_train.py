@@ -42,8 +42,9 @@ _ORDERS_AT_ONCE = 2**22
 _UPDATES_AT_ONCE = 2**14
 # Training samples on whose targets the objective is tried before training begins.
 _CHECKED = 8
-# Share of its force where outputs are undecided below which a cost is said not to act on them. Outputs of the paper's
-# networks start at 3 to 5 %, where training loses most samples; those with random fields at a third or more.
+# Share of its force where outputs are undecided below which a cost is said not to act on them. `layered(2, 5, 2)`
+# starts at 5 to 10 %; after 100 epochs on two vowels it was right less often than by chance, with a third of the
+# samples skipped.
 _FEEBLE = 0.2
 
 
