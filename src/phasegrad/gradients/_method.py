@@ -10,7 +10,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from phasegrad._validation import Array, BoolArray
 from phasegrad.gradients._gradient import Gradient
 from phasegrad.gradients._schemes import Scheme
+from phasegrad.graphs import lazy_property
 from phasegrad.networks import Network
 
 #: Takes a problem, beta, a stream or None, and options by name. Returns the slopes (B, width) of the flat batch by
@@ -80,18 +80,18 @@ class Method:
         """The name, that of the public function."""
         return self.function.__name__
 
-    @cached_property
+    @lazy_property
     def options(self) -> dict[str, bool]:
         """Names of the options beyond the nudge, and whether each must be given."""
         parameters = {} if self.scheme is None else inspect.signature(self.scheme).parameters
         return {name: each.default is inspect.Parameter.empty for name, each in parameters.items()}
 
-    @cached_property
+    @lazy_property
     def usual(self) -> Scheme | None:
         """The scheme with no option given, None where there is no such scheme."""
         return None if self.scheme is None or any(self.options.values()) else self.scheme()
 
-    @cached_property
+    @lazy_property
     def signs(self) -> tuple[float, ...] | None:
         """Signs of the nudges that engines settle a batch under: none for the exact gradient, +, or + and -.
 

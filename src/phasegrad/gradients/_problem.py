@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
@@ -15,6 +14,7 @@ from phasegrad._validation import Array, BoolArray, FloatArray, IntArray, choice
 from phasegrad.dynamics import Shape, System, build_system
 from phasegrad.equilibria import Equilibrium, Status, tolerance_of
 from phasegrad.gradients._gradient import Gradient, warn
+from phasegrad.graphs import lazy_property
 from phasegrad.linearised import Linearised, linearise, parts
 from phasegrad.networks import Network
 from phasegrad.objectives import Cost, check_cost
@@ -64,17 +64,17 @@ class Problem:
     correction: str = "none"
     known: Linearised | None = None
 
-    @cached_property
+    @lazy_property
     def responding(self) -> System:
         """The system as a nudge meets it: with its correction, where one was asked for."""
         return self.system if self.correction == "none" else self.system.corrected(self.phases)
 
-    @cached_property
+    @lazy_property
     def linearised(self) -> Linearised:
         """The Laplacian at the free equilibria, factored once. All samples are kept in memory: see `parts`."""
         return linearise(self.system, self.phases) if self.known is None else self.known
 
-    @cached_property
+    @lazy_property
     def response(self) -> Linearised:
         """The Laplacian at the free equilibria as a nudge meets it; see `responding`."""
         return self.linearised if self.correction == "none" else linearise(self.responding, self.phases)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from phasegrad.gradients._problem import CORRECTIONS, Problem
 from phasegrad.gradients._schemes import Scheme
 from phasegrad.gradients.methods import METHODS
 from phasegrad.gradients.methods.finite_difference import TRAINING_STEP
+from phasegrad.graphs import lazy_property
 from phasegrad.networks import Network
 
 
@@ -63,7 +63,7 @@ class Propagation:
         """What is known about the method."""
         return METHODS[self.method]
 
-    @cached_property
+    @lazy_property
     def scheme(self) -> Scheme | None:
         """Its nudges, None where it has none."""
         return None if self.record.scheme is None else self.record.scheme(**dict(self.options))
