@@ -83,14 +83,21 @@ def _laplacian(first, second, strength, slopes, given, sample, matrix):
 
 
 @compiled
-def _pull(kind, sharpness, places, beta, target, phases, force):
-    """Add the force of a nudge."""
+def _exponents(kind, sharpness, places, phases):
+    """Return the largest exponent of a cross-entropy, and the sum of exponentials over that of the largest."""
     highest, total = -np.inf, 0.0
     if kind == ENTROPY:
         for place in places:
             highest = max(highest, sharpness * math.cos(phases[place]))
         for place in places:
             total += math.exp(sharpness * math.cos(phases[place]) - highest)
+    return highest, total
+
+
+@compiled
+def _pull(kind, sharpness, places, beta, target, phases, force):
+    """Add the force of a nudge."""
+    highest, total = _exponents(kind, sharpness, places, phases)
     for m in range(places.size):
         phase = phases[places[m]]
         away = target[m] - phase
@@ -105,12 +112,7 @@ def _pull(kind, sharpness, places, beta, target, phases, force):
 @compiled
 def _bend(kind, sharpness, places, beta, target, phases, matrix):
     """Add the Hessian of a nudge."""
-    highest, total = -np.inf, 0.0
-    if kind == ENTROPY:
-        for place in places:
-            highest = max(highest, sharpness * math.cos(phases[place]))
-        for place in places:
-            total += math.exp(sharpness * math.cos(phases[place]) - highest)
+    highest, total = _exponents(kind, sharpness, places, phases)
     for m in range(places.size):
         place, phase = places[m], phases[places[m]]
         curvature = 1.0

@@ -10,7 +10,7 @@ quick.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -70,14 +70,14 @@ class SparseLaplacian(Linearised):
         self._last: tuple[int, Operator] | None = None
 
     @classmethod
-    def of(cls, system: System, phases: Array, preconditioner: str = "auto") -> SparseLaplacian:
+    def of(cls, system: System, phases: Array, preconditioner: str = "auto") -> Self:
         """Return the linearised system at phases (B, N); it must have an energy."""
         if not system.has_energy:
             raise ValueError(
                 "The sparse algebra needs reciprocal coupling and a real nudge. Use solver='newton' or 'flow' instead."
             )
-        found = cls(system, phases.take(system.graph.free, axis=1), preconditioner)
-        found.__dict__["phases"] = phases
+        found = super().of(system, phases)
+        found.kind = preconditioner
         return found
 
     @staticmethod
