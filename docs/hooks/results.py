@@ -12,11 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from phasegrad.benchmarks import layer
-from phasegrad.report import speed_tables
-from phasegrad.studies import classifiers
-from phasegrad.studies.pages import filled
-from phasegrad.studies.study import Table
+from phasegrad_bench import layer
+from phasegrad_bench.tables import speed_tables
+from phasegrad_paper.studies import classifiers
+from phasegrad_paper.studies.pages import filled
+from phasegrad_paper.studies.study import Table
 
 DOCS = Path(__file__).parent.parent
 #: The file of results of every page, and the tables that it makes.

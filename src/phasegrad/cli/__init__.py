@@ -7,6 +7,7 @@ import sys
 import traceback
 import warnings
 from contextlib import suppress
+from importlib.metadata import entry_points
 from typing import Annotated, Any
 
 import typer
@@ -16,10 +17,9 @@ from typer.core import TyperCommand, TyperGroup
 
 import phasegrad
 from phasegrad._files import printable
-from phasegrad.cli.checking import bench, draw, grid, verify
 from phasegrad.cli.chips import chip
+from phasegrad.cli.grid import grid
 from phasegrad.cli.laboratory import lab
-from phasegrad.cli.reproducing import reproduce, studies
 from phasegrad.cli.signals import STOPPED, Stops, heeding_signals, leave_in_peace
 from phasegrad.cli.simulating import simulate
 from phasegrad.cli.solving import ising
@@ -98,7 +98,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     help="Learning in networks of coupled oscillators: certified equilibria and exact gradients.",
 )
-_LEARN, _TIME, _BUILD, _PAPER = "Learn", "Dynamics", "Hardware and grids", "The paper"
+_LEARN, _TIME, _BUILD = "Learn", "Dynamics", "Hardware and grids"
 _COMMANDS = (
     (
         train, _LEARN,
@@ -111,13 +111,9 @@ _COMMANDS = (
     (ising, _TIME, "phasegrad ising graph.txt --runs 100 --plot cuts.png --json cuts.json"),
     (chip, _BUILD, "phasegrad chip vowels --chips 50 --plot budget.svg --json out.json"),
     (grid, _BUILD, "phasegrad grid case118 --scale 1.3 --relieve 8-5 --plot grid.png"),
-    (reproduce, _PAPER, "phasegrad reproduce ablation --seeds 20 --out pilot --open"),
-    (studies, _PAPER, "phasegrad studies --json studies.json"),
-    (verify, _PAPER, "phasegrad verify --sizes 6,10,50 --seeds 5 --json verify.json"),
-    (draw, _PAPER, "phasegrad draw two-phase.svg --seed 3 --beta 0.05"),
-    (bench, _PAPER, "phasegrad bench --json bench.json"),
 )  # fmt: skip
-for _function, _panel, *_examples in _COMMANDS:
+_PROVIDED = [row for point in entry_points(group="phasegrad.commands") for row in point.load()]
+for _function, _panel, *_examples in (*_COMMANDS, *_PROVIDED):
     _words = "\n\n".join(f"Example: {_example}" for _example in _examples) + _ADD_DEBUG
     app.command(cls=_Command, rich_help_panel=_panel, epilog=_words)(_function)
 

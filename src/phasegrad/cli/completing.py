@@ -51,13 +51,6 @@ def chip_tasks() -> Iterable[str]:
     return TASKS
 
 
-def study_names() -> list[str]:
-    """Return the names of all studies."""
-    from phasegrad.studies import ON_REQUEST, STUDIES
-
-    return [study.name for study in (*STUDIES, *ON_REQUEST)]
-
-
 def grid_cases() -> Iterable[str]:
     """Return the names of power grids."""
     from phasegrad import datasets

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, Tex
 from rich.text import Text
 
 from phasegrad._validation import counted
-from phasegrad.reproduction import Tally
+from phasegrad_paper.reproduction import Tally
 
 
 class ReproductionProgress:

@@ -107,7 +107,7 @@ def simulate(
 
     Exit status: 0 if all oscillators are locked at the end, 1 if some drift, 2 for wrong input.
     """
-    from phasegrad.report import draw_run, run_table
+    from phasegrad.cli.tables.simulation import draw_run, run_table
     from phasegrad.runs import network_in_time
     from phasegrad.simulation import simulate as run
 

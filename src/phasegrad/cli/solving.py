@@ -57,8 +57,8 @@ def ising(
 
     Exit status: 0 if the machine holds the best cut as a stable state, 1 if it does not, 2 for wrong input.
     """
+    from phasegrad.cli.tables.ising import draw_cuts, solutions_table
     from phasegrad.ising import Problem, solve
-    from phasegrad.report import draw_cuts, solutions_table
 
     check_places(json, picture=plot, inputs=[file])
     problem = Problem.read(file)

@@ -360,7 +360,7 @@ def _train_as_published(
     task: str, seeds: list[int], load: dict[str, Any], options: dict[str, Any], places: Mapping[str, Path | None]
 ) -> None:
     """Train by the paper's plan with a live display, show the table, and write what was asked for."""
-    from phasegrad.report import training_table
+    from phasegrad.cli.tables.training import training_table
     from phasegrad.runs import Runs
     from phasegrad.training import Interrupted, train_whole
 
@@ -411,7 +411,7 @@ def predict(
     json: Json = None,
 ) -> None:
     """Answer the rows of a CSV file with a trained model; columns that are not features are ignored."""
-    from phasegrad.report import prediction_table
+    from phasegrad.cli.tables.training import prediction_table
     from phasegrad.runs import read_samples, write_answers
 
     check_places(json, table=out, inputs=[model, samples])

@@ -1,0 +1,17 @@
+"""Dynamics beside theory: python -m phasegrad_paper.studies.transition OUT.json --page PAGE.md."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from phasegrad_paper.studies.transition.results import TransitionResults
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Compute what is missing, or only read it, and return the exit status."""
+    return TransitionResults.main(str(__doc__), words)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,202 @@
+"""The package as others meet it: what importing costs, what the wheel holds, what the docstrings promise."""
+
+import ast
+import doctest
+import importlib
+import importlib.metadata
+import os
+import pkgutil
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import phasegrad as pg
+
+ROOT = Path(__file__).parents[2]
+MODULES = [m.name for m in pkgutil.walk_packages(pg.__path__, "phasegrad.") if m.name != "phasegrad.__main__"]
+
+
+def plan_of_the_house() -> dict[str, int]:
+    """Read the rank of every room from the plan in the documentation: the first indented block of the page."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    block = re.search(r"\n\n((?: {4}\S.*\n)(?: {4}.*\n)*)", page).group(1)
+    groups = [re.findall(r"\w+", group) for group in block.split("─>")]
+    return {room: rank for rank, group in enumerate(groups) for room in group}
+
+
+RANKS = plan_of_the_house()
+
+
+def test_importing_stays_light():
+    """Nothing optional and nothing heavy is loaded; time itself is for the benchmark."""
+    heavy = ["torch", "matplotlib", "pandas", "networkx", "sklearn", "numba", "pyamg", "pypower", "typer", "rich"]
+    code = f"import sys, phasegrad; print([name for name in {heavy} if name in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
+
+
+def test_every_public_name_is_there_and_documented():
+    assert pg.__all__ == sorted(pg.__all__, key=lambda name: (name.islower() or "_" in name, name))
+    for name in pg.__all__:
+        assert getattr(pg, name).__doc__, name
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstring_examples_run(name):
+    result = doctest.testmod(importlib.import_module(name))
+    assert result.failed == 0
+
+
+def test_there_are_docstring_examples():
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    found = [test for name in MODULES for test in finder.find(importlib.import_module(name)) if test.examples]
+    assert len(found) >= 10
+
+
+def imported(source: str, module: str, package: bool) -> set[str]:
+    """Return the modules of phasegrad that a source imports, in any form that Python has."""
+    here = module.split(".") if package else module.split(".")[:-1]
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            start = ".".join([*here[: len(here) - node.level + 1], *filter(None, [node.module])])
+            base = start if node.level else node.module
+            names = [f"{base}.{alias.name}" if f"{base}.{alias.name}" in MODULES else base for alias in node.names]
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            names = [node.args[0].value] if called in ("import_module", "__import__") else []
+        found |= {name for name in names if str(name).startswith("phasegrad.")}
+    return found
+
+
+def trespasses(module: str, source: str, package: bool) -> list[str]:
+    """Return the imports that go to a room to the right, or into another room past its door."""
+    room = module.split(".")[1]
+    others = {name for name in imported(source, module, package) if name.split(".")[1] != room}
+    return [name for name in others if name.count(".") > 1 or RANKS[name.split(".")[1]] >= RANKS[room]]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_imports_go_one_way_and_through_doors(name):
+    path = Path(importlib.import_module(name).__file__)
+    assert trespasses(name, path.read_text(encoding="utf-8"), path.name == "__init__.py") == []
+
+
+def test_the_plan_names_every_room_and_no_other():
+    assert set(RANKS) == {name.split(".")[1] for name in MODULES}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import phasegrad.cli",
+        "import phasegrad.cli.words as words",
+        "from phasegrad import cli",
+        "from phasegrad.cli import main",
+        "from .. import cli",
+        "from ..cli import words",
+        "def later():\n    from phasegrad.solvers._newton import Newton",
+        "from phasegrad.graphs import _graph",
+        "from ..graphs._graph import Graph",
+        "importlib.import_module('phasegrad.cli')",
+    ],
+)
+def test_no_form_of_import_is_missed(line):
+    assert trespasses("phasegrad.gradients._exact", line, False)
+    assert trespasses("phasegrad.gradients._exact", "from phasegrad.graphs import Graph", False) == []
+
+
+def test_a_wheel_holds_everything_the_package_reads(tmp_path):
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    data = ("studies/published/ablation.json", "datasets/hillenbrand1995.csv", "laboratory/web/lab.js")
+    for needed in ("py.typed", *data):
+        assert f"phasegrad/{needed}" in names
+    # An installed wheel, not the checkout, must find its data.
+    place = tmp_path / "installed"
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(place), str(wheel)]
+    subprocess.run(install, check=True, capture_output=True)
+    code = "import phasegrad as pg; print(pg.__file__); print(pg.datasets.vowels('a,i,u'))"
+    environment = {**os.environ, "PYTHONPATH": str(place)}
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment, cwd=tmp_path
+    )
+    assert str(place) in result.stdout
+    assert "vowels a, i, u: 330 training and 83 test samples" in result.stdout
+    shipped = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src").rglob("*.py")}
+    assert shipped <= names
+
+
+def pins() -> dict[str, str]:
+    """Return the version of every pinned package."""
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    return dict(line.split("==") for line in lines if line and not line.startswith("#"))
+
+
+def stated_licence(name: str) -> str:
+    """Return the licence that an installed package states: as an expression, by classifiers or in words."""
+    metadata = importlib.metadata.metadata(name)
+    words = [line.rpartition(" :: ")[2] for line in metadata.get_all("Classifier", []) if line.startswith("License ::")]
+    return metadata.get("License-Expression") or " AND ".join(words) or metadata["License"]
+
+
+def test_every_pinned_package_has_its_licence_in_the_list():
+    page = (ROOT / "docs" / "licences.md").read_text(encoding="utf-8")
+    listed = dict(re.findall(r"^\| (\S+) \| (.+) \|$", page, flags=re.MULTILINE))
+    del listed["package"]
+    assert list(listed) == list(pins())
+    installed = {name for name in pins() if any(importlib.metadata.Distribution.discover(name=name))}
+    assert {"numpy", "scipy", "numba", "pytest"} <= installed
+    assert {name: listed[name] for name in installed} == {name: stated_licence(name) for name in installed}
+
+
+def test_what_is_installed_and_needed_is_pinned():
+    """Nothing comes along that no pin holds; pip and setuptools come with the environment itself."""
+    needed, seen = ["phasegrad"], set()
+    while needed:
+        name = re.sub(r"[-_.]+", "-", needed.pop()).lower()
+        if name not in seen and any(importlib.metadata.Distribution.discover(name=name)):
+            seen.add(name)
+            needed += [
+                re.match(r"[\w.-]+", line).group()
+                for line in importlib.metadata.requires(name) or []
+                if "extra" not in line
+            ]
+    assert len(seen) > 15
+    assert seen - {"phasegrad", "pip", "setuptools"} <= {re.sub(r"[-_.]+", "-", name).lower() for name in pins()}
+
+
+def test_the_backend_that_builds_the_package_is_pinned_too():
+    program = shutil.which("make")
+    if program is None:
+        pytest.skip("there is no make here")
+    plan = subprocess.run([program, "-nB", "-C", str(ROOT), "venv"], capture_output=True, text=True, check=True).stdout
+    installs = [line for line in plan.splitlines() if "pip install" in line]
+    assert all("-c constraints.txt" in line for line in installs)
+    assert installs[0].endswith(" hatchling")
+    assert "--no-build-isolation" in installs[1]
+    assert len(installs) == 2
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert settings["build-system"]["requires"] == ["hatchling>=1.27"]
+    # A checkout made importable by a path entry needs no other package for the build.
+    assert settings["tool"]["hatch"]["build"]["dev-mode-dirs"] == ["src"]
+    assert "hatchling" in pins()
+
+
+def test_no_page_or_message_installs_a_release_that_there_is_none_of():
+    """Extras are installed from a clone; `how_to_install` is the one sentence about it in errors."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "src").rglob("*.py")]
+    assert len(pages) > 100
+    wrong = [page.name for page in pages if re.search(r"pip install '?phasegrad", page.read_text(encoding="utf-8"))]
+    assert wrong == []
