@@ -33,11 +33,11 @@ test-slow: venv
 
 # Where PyTorch finds a CUDA device; elsewhere all of them are skipped.
 test-gpu: venv
-	$(BIN)/python -m pytest -m gpu tests/test_gpu.py
+	$(BIN)/python -m pytest -m gpu tests/training/test_gpu.py
 
-# Wrong changes that a test must notice; see tests/mutants. More words go in MUTANTS, such as MUTANTS="--count 40 --workers 8".
+# Wrong changes that a test must notice; see tests/support/mutants. More words go in MUTANTS, such as MUTANTS="--count 40 --workers 8".
 mutants: venv
-	cd tests && ../$(BIN)/python -m mutants $(MUTANTS)
+	cd tests/support && ../../$(BIN)/python -m mutants $(MUTANTS)
 
 lint: venv
 	$(BIN)/ruff format --check .

@@ -19,10 +19,14 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+import phasegrad as pg
 from phasegrad.gradients import METHODS
 
 #: Modules whose public names have a page; their `__all__` says which those are.
-MODULES = ("", "datasets", "datasets.grids", "hardware", "circuits", "torch", "power", "ising", "memory")
+MODULES = (
+    "", "networks", "initial", "terms", "dynamics", "solvers", "simulation", "gradients", "measurement", "objectives",
+    "training", "optim", "datasets", "datasets.grids", "hardware", "circuits", "torch", "power", "ising", "memory",
+)  # fmt: skip
 
 _FENCED = re.compile(r"(^```.*?^```|^ {4}.*?$)", re.MULTILINE | re.DOTALL)
 _NAME = re.compile(r"(?<![`\[])`(?:pg\.|phasegrad\.)?([A-Za-z_][\w.]*)(\([^`]*\))?`(?![`\]])")
@@ -32,63 +36,70 @@ GROUPS: dict[str, tuple[str, str, str]] = {
     "networks": (
         "Networks",
         "Graphs of oscillators with their parameters: frozen values, made by a builder or edge by edge.",
-        "Network layered signed_layers layers Dense Convolution Layout Link random_network complete ring lattice "
-        "small_world random_regular erdos_renyi mean_field honeycomb from_matrix to_matrix from_networkx to_networkx",
+        "Network layered networks.signed_layers layers Dense Convolution networks.Layout networks.Link "
+        "networks.random_network networks.complete networks.ring networks.lattice "
+        "networks.small_world networks.random_regular networks.erdos_renyi networks.mean_field "
+        "networks.honeycomb networks.from_matrix networks.to_matrix from_networkx networks.to_networkx",
     ),
     "starts": (
         "Initial frequencies",
         "Where training of natural frequencies begins.",
-        "spectral_frequencies random_frequencies output_frequencies multi_start_frequencies",
+        "initial.spectral_frequencies initial.random_frequencies initial.output_frequencies "
+        "initial.multi_start_frequencies",
     ),
     "terms": (
         "Terms of the energy",
         "What the energy is made of, the interaction between neighbours, and the base for terms of your own.",
-        "Term NodeField Parameter Stiffness Interaction Sine OddSeries",
+        "terms.Term terms.NodeField terms.Parameter terms.Stiffness terms.Interaction terms.Sine terms.OddSeries",
     ),
     "equilibria": (
         "Equilibria",
         "Finding states, certifying them, following them; energy, force and Laplacian.",
-        "find_equilibrium find_equilibria critical_scale Equilibrium Equilibria CriticalScale Status Settling Newton "
-        "GradientFlow energy force laplacian Nudge",
+        "find_equilibrium find_equilibria critical_scale Equilibrium Status training.Settling solvers.Newton "
+        "solvers.GradientFlow dynamics.energy dynamics.force dynamics.laplacian Nudge",
     ),
     "time": (
         "Dynamics in time",
         "Trajectories from any start, with noise or inertia, and the transition to synchrony.",
-        "simulate Trajectory transition Transition simulate_amplitudes AmplitudeTrajectory",
+        "simulate Trajectory simulation.transition simulation.simulate_amplitudes",
     ),
     "gradients": (
         "Gradients",
         "Every way to the gradient with one signature, tables that compare them, and the choice of the nudge.",
-        " ".join(METHODS) + " check_gradients cosine suggest_beta Gradient GradientTable GradientWarning",
+        " ".join(name if name in pg.__all__ else f"gradients.{name}" for name in METHODS)
+        + " check_gradients gradients.cosine gradients.suggest_beta Gradient gradients.GradientWarning",
     ),
     "measuring": (
         "Measuring",
         "Phases that a meter read, and what a gradient made of them is worth.",
-        "Readout plan_measurement Measurement gradient_from_phases",
+        "measurement.Readout measurement.plan_measurement gradients.gradient_from_phases",
     ),
     "objectives": (
         "Objectives",
         "What the outputs should do: costs, and the decisions that go with them.",
-        "Cost PhaseTargets ClassObjective NearestTarget PaperPair CosineCrossEntropy OneHotPhases OutputDifferences "
+        "Cost PhaseTargets objectives.ClassObjective objectives.NearestTarget objectives.PaperPair "
+        "CosineCrossEntropy objectives.OneHotPhases objectives.OutputDifferences "
         "PeriodicDistance Torques",
     ),
     "training": (
         "Training",
         "Plans, the training itself, its history, and the state to go on from.",
-        "train Plan paper_plan classifier_plan image_plan Adam Momentum Cosine Training History TrainingState "
-        "save_state load_state TrainingWarning",
+        "train Plan training.paper_plan training.classifier_plan training.image_plan optim.Adam "
+        "optim.Momentum optim.CosineDecay optim.Constant optim.Staircase Training training.TrainingState "
+        "training.save_state training.load_state training.TrainingWarning",
     ),
     "models": (
         "Models and estimators",
         "Trained networks with all that prediction needs, and the scikit-learn estimators.",
-        "OscillatorClassifier OscillatorRegressor Model Prediction save_model load_model",
+        "OscillatorClassifier OscillatorRegressor Model",
     ),
     "lab": ("The lab", "A network to play with, in a browser.", "lab"),
-    "pytorch": ("PyTorch", "A layer that settles.", "torch.PhaseNetwork torch.Info torch.SettlingWarning"),
+    "pytorch": ("PyTorch", "A layer that settles.", "torch.PhaseNetwork torch.SettlingWarning"),
     "datasets": (
         "Data sets",
         "Data that comes along, data in your files, and your arrays.",
-        "datasets.from_arrays datasets.Dataset datasets.Scaling datasets.vowels datasets.load_vowel_table datasets.fm "
+        "datasets.from_arrays datasets.Dataset datasets.Scaling datasets.vowels datasets.load_vowel_table "
+        "datasets.fm "
         "datasets.xor datasets.classic datasets.CLASSICS datasets.digits datasets.mnist datasets.fashion_mnist "
         "datasets.cifar10 datasets.IMAGES datasets.Shifts",
     ),

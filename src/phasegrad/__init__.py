@@ -2,268 +2,154 @@
 
 Let a network settle, nudge its outputs, let it settle again: the phase shift of every oscillator, divided by
 the nudge, is minus the gradient of the cost with respect to its natural frequency.
+
+The names of the first hour are here; everything else is in submodules, which are imported when first used.
 """
 
-import os as _os
-import signal as _signal
-import sys as _sys
-from contextlib import suppress as _suppress
-from importlib.metadata import PackageNotFoundError as _PackageNotFoundError
-from importlib.metadata import version as _version
-from importlib.util import find_spec as _find_spec
-from typing import TYPE_CHECKING, Any
+import importlib as _importlib
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+if _TYPE_CHECKING:  # `__getattr__` imports each of these when it is first used
+    from phasegrad import (
+        circuits as circuits,
+        datasets as datasets,
+        dynamics as dynamics,
+        gradients as gradients,
+        hardware as hardware,
+        initial as initial,
+        ising as ising,
+        measurement as measurement,
+        memory as memory,
+        networks as networks,
+        objectives as objectives,
+        optim as optim,
+        simulation as simulation,
+        solvers as solvers,
+        terms as terms,
+        torch as torch,
+        training as training,
+    )
+    from phasegrad.dynamics import Nudge as Nudge
+    from phasegrad.equilibria import (
+        Equilibrium as Equilibrium,
+        Status as Status,
+        critical_scale as critical_scale,
+        find_equilibria as find_equilibria,
+        find_equilibrium as find_equilibrium,
+    )
+    from phasegrad.estimators import (
+        OscillatorClassifier as OscillatorClassifier,
+        OscillatorRegressor as OscillatorRegressor,
+    )
+    from phasegrad.gradients import (
+        Gradient as Gradient,
+        adjoint as adjoint,
+        centred as centred,
+        check_gradients as check_gradients,
+        two_phase as two_phase,
+    )
+    from phasegrad.laboratory import lab as lab
+    from phasegrad.models import Model as Model
+    from phasegrad.networks import (
+        Convolution as Convolution,
+        Dense as Dense,
+        Network as Network,
+        from_networkx as from_networkx,
+        layered as layered,
+        layers as layers,
+    )
+    from phasegrad.objectives import (
+        CosineCrossEntropy as CosineCrossEntropy,
+        Cost as Cost,
+        PhaseTargets as PhaseTargets,
+    )
+    from phasegrad.simulation import Trajectory as Trajectory, simulate as simulate
+    from phasegrad.training import Plan as Plan, Training as Training, train as train
 
-def _end(number: int, _frame: object) -> None:
-    """End this process at once and without a word."""
-    _os._exit(128 + number)
-
-
-# The imports below take a second, in which the command line can be stopped, too; every other program's signals are its
-# own. The command is `phasegrad` or `python -m phasegrad`, of which sys.argv holds what follows that word.
-_program = _os.path.basename("".join(_sys.orig_argv[-len(_sys.argv) :][:1]))
-if _program.removesuffix(".exe") in ("phasegrad", "-mphasegrad"):
-    for _number, _default in ((_signal.SIGINT, _signal.default_int_handler), (_signal.SIGTERM, _signal.SIG_DFL)):
-        if _signal.getsignal(_number) is _default:
-            _signal.signal(_number, _end)
-
-from phasegrad import circuits, datasets, hardware, ising, memory
-from phasegrad.dynamics import Nudge, energy, force, laplacian
-from phasegrad.equilibria import (
-    CriticalScale,
-    Equilibria,
-    Equilibrium,
-    Settling,
-    Status,
-    critical_scale,
-    find_equilibria,
-    find_equilibrium,
-)
-from phasegrad.gradients import (
-    Gradient,
-    GradientTable,
-    GradientWarning,
-    adjoint,
-    autograd,
-    centred,
-    check_gradients,
-    continuous,
-    cosine,
-    dyadic,
-    finite_difference,
-    gradient_from_phases,
-    holomorphic,
-    random_sign,
-    stochastic,
-    suggest_beta,
-    two_phase,
-)
-from phasegrad.graphs import Layout, Link
-from phasegrad.initial import multi_start_frequencies, output_frequencies, random_frequencies, spectral_frequencies
-from phasegrad.measurement import Measurement, Readout, plan_measurement
-from phasegrad.models import Model, Prediction, load_model, save_model
-from phasegrad.networks import (
-    Convolution,
-    Dense,
-    Network,
-    complete,
-    erdos_renyi,
-    from_matrix,
-    from_networkx,
-    honeycomb,
-    lattice,
-    layered,
-    layers,
-    mean_field,
-    random_network,
-    random_regular,
-    ring,
-    signed_layers,
-    small_world,
-    to_matrix,
-    to_networkx,
-)
-from phasegrad.objectives import (
-    ClassObjective,
-    CosineCrossEntropy,
-    Cost,
-    NearestTarget,
-    OneHotPhases,
-    OutputDifferences,
-    PaperPair,
-    PeriodicDistance,
-    PhaseTargets,
-    Torques,
-)
-from phasegrad.simulation import (
-    AmplitudeTrajectory,
-    Trajectory,
-    Transition,
-    simulate,
-    simulate_amplitudes,
-    transition,
-)
-from phasegrad.solvers import GradientFlow, Newton
-from phasegrad.terms import Interaction, NodeField, OddSeries, Parameter, Sine, Stiffness, Term
-from phasegrad.training import (
-    Adam,
-    Cosine,
-    History,
-    Momentum,
-    Plan,
-    Training,
-    TrainingState,
-    TrainingWarning,
-    classifier_plan,
-    image_plan,
-    load_state,
-    paper_plan,
-    save_state,
-    train,
-)
-
-if TYPE_CHECKING:  # what `__getattr__` imports when it is asked for
-    from phasegrad import torch as torch
-    from phasegrad.estimators import OscillatorClassifier, OscillatorRegressor
-    from phasegrad.laboratory import lab
-
-__version__ = "not installed"  # a tree of sources alone, on a path
-with _suppress(_PackageNotFoundError):
-    __version__ = _version("phasegrad")
-
-__all__ = [
-    "Adam",
-    "AmplitudeTrajectory",
-    "ClassObjective",
-    "Convolution",
-    "Cosine",
-    "CosineCrossEntropy",
-    "Cost",
-    "CriticalScale",
-    "Dense",
-    "Equilibria",
-    "Equilibrium",
-    "Gradient",
-    "GradientFlow",
-    "GradientTable",
-    "GradientWarning",
-    "History",
-    "Interaction",
-    "Layout",
-    "Link",
-    "Measurement",
-    "Model",
-    "Momentum",
-    "NearestTarget",
-    "Network",
-    "Newton",
-    "NodeField",
-    "Nudge",
-    "OddSeries",
-    "OneHotPhases",
-    "OscillatorClassifier",
-    "OscillatorRegressor",
-    "OutputDifferences",
-    "PaperPair",
-    "Parameter",
-    "PeriodicDistance",
-    "PhaseTargets",
-    "Plan",
-    "Prediction",
-    "Readout",
-    "Settling",
-    "Sine",
-    "Status",
-    "Stiffness",
-    "Term",
-    "Torques",
-    "Training",
-    "TrainingState",
-    "TrainingWarning",
-    "Trajectory",
-    "Transition",
-    "adjoint",
-    "autograd",
-    "centred",
-    "check_gradients",
+#: Where the names of the first hour are defined.
+_HOMES = {
+    "Nudge": "dynamics",
+    "Equilibrium": "equilibria",
+    "Status": "equilibria",
+    "critical_scale": "equilibria",
+    "find_equilibria": "equilibria",
+    "find_equilibrium": "equilibria",
+    "OscillatorClassifier": "estimators",
+    "OscillatorRegressor": "estimators",
+    "Gradient": "gradients",
+    "adjoint": "gradients",
+    "centred": "gradients",
+    "check_gradients": "gradients",
+    "two_phase": "gradients",
+    "lab": "laboratory",
+    "Model": "models",
+    "Convolution": "networks",
+    "Dense": "networks",
+    "Network": "networks",
+    "from_networkx": "networks",
+    "layered": "networks",
+    "layers": "networks",
+    "CosineCrossEntropy": "objectives",
+    "Cost": "objectives",
+    "PhaseTargets": "objectives",
+    "Trajectory": "simulation",
+    "simulate": "simulation",
+    "Plan": "training",
+    "Training": "training",
+    "train": "training",
+}
+#: Public submodules. `torch` is one more, where PyTorch is installed.
+_MODULES = (
     "circuits",
-    "classifier_plan",
-    "complete",
-    "continuous",
-    "cosine",
-    "critical_scale",
     "datasets",
-    "dyadic",
-    "energy",
-    "erdos_renyi",
-    "find_equilibria",
-    "find_equilibrium",
-    "finite_difference",
-    "force",
-    "from_matrix",
-    "from_networkx",
-    "gradient_from_phases",
+    "dynamics",
+    "gradients",
     "hardware",
-    "holomorphic",
-    "honeycomb",
-    "image_plan",
+    "initial",
     "ising",
-    "lab",
-    "laplacian",
-    "lattice",
-    "layered",
-    "layers",
-    "load_model",
-    "load_state",
-    "mean_field",
+    "measurement",
     "memory",
-    "multi_start_frequencies",
-    "output_frequencies",
-    "paper_plan",
-    "plan_measurement",
-    "random_frequencies",
-    "random_network",
-    "random_regular",
-    "random_sign",
-    "ring",
-    "save_model",
-    "save_state",
-    "signed_layers",
-    "simulate",
-    "simulate_amplitudes",
-    "small_world",
-    "spectral_frequencies",
-    "stochastic",
-    "suggest_beta",
-    "to_matrix",
-    "to_networkx",
-    "train",
-    "transition",
-    "two_phase",
-]
+    "networks",
+    "objectives",
+    "optim",
+    "simulation",
+    "solvers",
+    "terms",
+    "training",
+)
 
-_ESTIMATORS = ("OscillatorClassifier", "OscillatorRegressor")
+__all__ = sorted((*_HOMES, *_MODULES))
 
 
 def __dir__() -> list[str]:
-    layer = ["torch"] if _find_spec("torch") is not None else []
-    return [name for name in {*globals(), *__all__, *layer} if name not in ("Any", "TYPE_CHECKING")]
+    return [*__all__, "__version__"]
 
 
-if not TYPE_CHECKING:  # a type checker would take every name that there is not for one of these
+if not _TYPE_CHECKING:  # a type checker would take every missing name for one of these
 
-    def __getattr__(name: str) -> Any:
-        """Import the estimators with scikit-learn, `torch` with PyTorch, and the lab, when first asked for."""
-        if name in _ESTIMATORS:
-            from phasegrad import estimators
+    def __getattr__(name: str) -> object:
+        """Import a public name, or a submodule, when it is first used."""
+        if name == "__version__":
+            value: object = _version()
+        elif name in _HOMES:
+            value = getattr(_importlib.import_module(f"phasegrad.{_HOMES[name]}"), name)
+        elif name.startswith("__"):
+            raise AttributeError(f"module 'phasegrad' has no attribute {name!r}")
+        else:
+            try:
+                return _importlib.import_module(f"phasegrad.{name}")
+            except ModuleNotFoundError as error:
+                if error.name != f"phasegrad.{name}":
+                    raise
+                raise AttributeError(f"module 'phasegrad' has no attribute {name!r}") from None
+        globals()[name] = value
+        return value
 
-            return getattr(estimators, name)
-        if name == "lab":
-            from phasegrad.laboratory import lab
 
-            return lab
-        if name == "torch":
-            import phasegrad.torch as layer
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
 
-            return layer
-        raise AttributeError(f"module 'phasegrad' has no attribute {name!r}")
+    try:
+        return version("phasegrad")
+    except PackageNotFoundError:  # the sources alone, on a path
+        return "not installed"

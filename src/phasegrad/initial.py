@@ -24,6 +24,8 @@ from phasegrad.equilibria import find_equilibrium
 from phasegrad.linearised import linearise
 from phasegrad.networks import Network
 
+__all__ = ["multi_start_frequencies", "output_frequencies", "random_frequencies", "spectral_frequencies"]
+
 
 def random_frequencies(network: Network, *, seed: int | None = 0, scale: float = 0.3) -> Network:
     """Return the network with learnable frequencies drawn from U(-scale, scale).
@@ -36,7 +38,7 @@ def random_frequencies(network: Network, *, seed: int | None = 0, scale: float =
     Examples
     --------
     >>> import phasegrad as pg
-    >>> network = pg.random_frequencies(pg.layered(2, 5, 2, seed=0), seed=3)
+    >>> network = pg.initial.random_frequencies(pg.layered(2, 5, 2, seed=0), seed=3)
     >>> network.omega.round(2)
     array([ 0.  ,  0.  , -0.25, -0.16,  0.18,  0.05, -0.24, -0.04, -0.01])
     """
@@ -69,7 +71,7 @@ def spectral_frequencies(network: Network, *, sign: int = 1, scale: float = 0.3)
     Examples
     --------
     >>> import phasegrad as pg
-    >>> seeded = pg.spectral_frequencies(pg.layered(2, 5, 2, seed=0))
+    >>> seeded = pg.initial.spectral_frequencies(pg.layered(2, 5, 2, seed=0))
     >>> seeded.omega.round(2).tolist()[-2:]
     [0.3, -0.28]
     """
@@ -103,7 +105,7 @@ def output_frequencies(
     Examples
     --------
     >>> import phasegrad as pg
-    >>> network = pg.output_frequencies(pg.layered(2, 5, 2, seed=0), sign=-1)
+    >>> network = pg.initial.output_frequencies(pg.layered(2, 5, 2, seed=0), sign=-1)
     >>> network.omega[list(network.outputs)]
     array([-0.3,  0.3])
     """
@@ -143,7 +145,7 @@ def multi_start_frequencies(
     --------
     >>> import phasegrad as pg
     >>> samples = pg.datasets.vowels("a,i").x_train[:20]
-    >>> network = pg.multi_start_frequencies(pg.layered(2, 5, 2, seed=0), samples, starts=5)
+    >>> network = pg.initial.multi_start_frequencies(pg.layered(2, 5, 2, seed=0), samples, starts=5)
     >>> phases = pg.find_equilibrium(network, samples).phases[:, network.outputs]
     >>> print(f"{abs(phases[:, 0] - phases[:, -1]).mean():.2f}")
     0.05

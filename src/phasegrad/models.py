@@ -63,8 +63,8 @@ class Prediction:
     --------
     >>> import phasegrad as pg
     >>> data = pg.datasets.vowels("a,i")
-    >>> network = pg.spectral_frequencies(pg.layered(2, 5, 2, seed=0))
-    >>> model = pg.Model.from_training(pg.train(network, data, pg.paper_plan(epochs=50)), data)
+    >>> network = pg.initial.spectral_frequencies(pg.layered(2, 5, 2, seed=0))
+    >>> model = pg.Model.from_training(pg.train(network, data, pg.training.paper_plan(epochs=50)), data)
     >>> prediction = model.predict([[900.0, 1300.0], [350.0, 2800.0]])
     >>> prediction.names, prediction.equilibrium.stable
     (['a', 'i'], array([ True,  True]))
@@ -106,7 +106,7 @@ class Model:
     --------
     >>> import phasegrad as pg
     >>> data = pg.datasets.vowels("a,i")
-    >>> result = pg.train(pg.layered(2, 5, 2, seed=0), data, pg.paper_plan(epochs=2))
+    >>> result = pg.train(pg.layered(2, 5, 2, seed=0), data, pg.training.paper_plan(epochs=2))
     >>> model = pg.Model.from_training(result, data)
     >>> model.classes, model.features
     (('a', 'i'), ('f1_hz', 'f2_hz'))
@@ -287,10 +287,10 @@ def save_model(path: str | os.PathLike[str], model: Model) -> None:
     --------
     >>> import tempfile
     >>> import phasegrad as pg
-    >>> model = pg.Model(pg.layered(2, 5, 2, seed=0), pg.NearestTarget(), ["a", "i"], ["F1", "F2"])
+    >>> model = pg.Model(pg.layered(2, 5, 2, seed=0), pg.objectives.NearestTarget(), ["a", "i"], ["F1", "F2"])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     pg.save_model(f"{folder}/model.npz", model)
-    ...     again = pg.load_model(f"{folder}/model.npz")
+    ...     pg.models.save_model(f"{folder}/model.npz", model)
+    ...     again = pg.models.load_model(f"{folder}/model.npz")
     >>> again.network == model.network
     True
     """
@@ -340,10 +340,10 @@ def load_model(path: str | os.PathLike[str]) -> Model:
     Examples
     --------
     >>> import phasegrad as pg, tempfile, os
-    >>> model = pg.Model(pg.layered(2, 5, 2), pg.PaperPair(), ("a", "i"), ("f1_hz", "f2_hz"))
+    >>> model = pg.Model(pg.layered(2, 5, 2), pg.objectives.PaperPair(), ("a", "i"), ("f1_hz", "f2_hz"))
     >>> place = os.path.join(tempfile.mkdtemp(), "model.npz")
-    >>> pg.save_model(place, model)
-    >>> pg.load_model(place).network == model.network
+    >>> pg.models.save_model(place, model)
+    >>> pg.models.load_model(place).network == model.network
     True
     """
     place = Path(path)

@@ -193,8 +193,7 @@ def verify(
     Exit status: 0 if every check keeps its tolerance, 1 if one misses it or fails, 2 for wrong input.
     """
     from phasegrad_paper.report import verification_tables
-    from phasegrad_paper.reproduction import PieceError
-    from phasegrad_paper.reproduction import verify as run
+    from phasegrad_paper.reproduction import PieceError, verify as run
     from phasegrad_paper.studies import SIZES, verification_studies
 
     chosen = SIZES if sizes is None else whole_numbers("sizes", sizes)

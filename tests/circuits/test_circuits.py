@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_interactions import Strong
+from own_interactions import Strong
 
 import phasegrad as pg
 from phasegrad.circuits import (
@@ -163,13 +163,15 @@ class TestNetlist:
         assert float(degrees) == pytest.approx(90 + np.degrees(0.4))
 
     def test_a_coupling_of_zero_is_left_out(self):
-        network = pg.ring(4, omega=np.zeros(4), outputs=[2], signed=True).replace(coupling=[1.0, 1.0, 0.0, 1.0])
+        network = pg.networks.ring(4, omega=np.zeros(4), outputs=[2], signed=True).replace(
+            coupling=[1.0, 1.0, 0.0, 1.0]
+        )
         assert len(values(write_netlist(network, Components()), "R")) == 3
 
     @pytest.mark.parametrize(
         ("network", "said"),
         [
-            (pair(interaction=pg.OddSeries((1.0, 0.2))), "have the interaction Sine"),
+            (pair(interaction=pg.terms.OddSeries((1.0, 0.2))), "have the interaction Sine"),
             (pair(interaction=Strong()), "have the interaction Sine"),
             (pair().replace(coupling_reverse=[0.5]), "needs reciprocal coupling"),
             (pair(second_strength=0.3), "no component for the parameter 'second_strength'"),
@@ -399,7 +401,7 @@ class TestRunning:
         none, one = np.zeros((1, 0)), [[0.0, 0.0], [0.3, -0.5]]
         for network, inputs, eps, words in (
             (
-                pg.signed_layers(2, 3, 2, seed=1),
+                pg.networks.signed_layers(2, 3, 2, seed=1),
                 one,
                 0.01,
                 r"sample 1 .* by 0\.63 radians\. No eps .* eps=0\.001 it .* 0\.21",

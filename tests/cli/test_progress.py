@@ -14,7 +14,7 @@ from phasegrad.equilibria import _states
 from phasegrad.power import analyse
 
 PAGE = ROOT / "docs" / "scaling.md"
-NETWORK = pg.random_network(8, seed=1)
+NETWORK = pg.networks.random_network(8, seed=1)
 QUESTION = (NETWORK, pg.find_equilibrium(NETWORK), pg.PhaseTargets(), [-0.2, 0.2])
 
 
@@ -42,7 +42,7 @@ def test_the_page_names_every_call_that_takes_progress():
 
 
 def test_critical_scale_tells_how_far_it_has_followed_the_state():
-    network = pg.ring(6, omega=[0.3, 0.1, -0.2, 0.1, -0.3, 0.0])
+    network = pg.networks.ring(6, omega=[0.3, 0.1, -0.2, 0.1, -0.3, 0.0])
     found, heard = told(pg.critical_scale, network)
     assert found.scale == pg.critical_scale(network).scale
     locked, ends = np.array(heard).T
@@ -56,7 +56,7 @@ def test_the_analysis_of_a_grid_tells_the_same():
 
 
 def test_find_equilibria_tells_how_many_starts_have_settled(monkeypatch):
-    network = pg.honeycomb(2, 6)
+    network = pg.networks.honeycomb(2, 6)
     whole, heard = told(pg.find_equilibria, network, starts=30, winding=5)
     assert heard == [(35, 35)]
     monkeypatch.setattr(_states, "_PHASES_AT_ONCE", 8 * network.size)
@@ -68,12 +68,12 @@ def test_find_equilibria_tells_how_many_starts_have_settled(monkeypatch):
 
 def test_finite_differences_tell_how_many_entries_have_been_turned(monkeypatch):
     monkeypatch.setattr("phasegrad.gradients.methods.finite_difference._ENTRIES_AT_ONCE", 6 * NETWORK.n_edges)
-    found, heard = told(pg.finite_difference, *QUESTION, wrt=("omega", "coupling"))
+    found, heard = told(pg.gradients.finite_difference, *QUESTION, wrt=("omega", "coupling"))
     total = NETWORK.size + NETWORK.n_edges
     assert [done for done, _ in heard] == sorted({done for done, _ in heard})
     assert heard[-1] == (total, total)
     assert len(heard) > 2
-    assert np.array_equal(found.omega, pg.finite_difference(*QUESTION, wrt=("omega", "coupling")).omega)
+    assert np.array_equal(found.omega, pg.gradients.finite_difference(*QUESTION, wrt=("omega", "coupling")).omega)
 
 
 def test_check_gradients_names_the_method_that_begins():
@@ -94,7 +94,7 @@ def test_a_memory_that_learns_tells_the_epoch():
 
 
 def test_a_circuit_tells_how_many_samples_are_done(monkeypatch):
-    network = pg.complete(2, omega=[0.2, -0.2])
+    network = pg.networks.complete(2, omega=[0.2, -0.2])
     circuit = pg.circuits.Circuit(network)
     reading = type("Reading", (), {"locked": True, "phases": np.zeros(2)})()
     monkeypatch.setattr("phasegrad.circuits._circuit.ngspice", lambda *_, **__: type("Run", (), {"loosened": False})())

@@ -21,7 +21,7 @@ import pytest
 import phasegrad as pg
 from phasegrad.runs import Runs
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[1] / "support"
 STOPS = (signal.SIGINT, signal.SIGTERM)
 #: The command as it is installed, except that it says when it begins and that `reproduce` has quick pieces.
 SCRIPT = """
@@ -32,7 +32,7 @@ if __name__ == "__main__":
 from phasegrad.cli import main
 if __name__ == "__main__":
     import piece_functions as functions
-    from phasegrad import studies
+    from phasegrad_paper import studies
     studies.choose = lambda names: [functions.drawing_study(8, os.environ["LOG"], float(os.environ["PAUSE"]))]
     sys.exit(main())
 """
@@ -119,9 +119,9 @@ def stop_a_training(place: Path, number: int, moment: float) -> bool:
     assert told["interrupted"] is True
     seeds = [0, 1]
     runs = Runs.plan("vowels", seeds, 5, "spectral")
-    plan = pg.paper_plan(epochs=1_000_000, evaluate_every=10)
+    plan = pg.training.paper_plan(epochs=1_000_000, evaluate_every=10)
     same = pg.train(runs.networks, runs.data, plan, seed=seeds, until=told["epochs"])
-    assert np.array_equal(pg.load_model(model).network.omega, same.networks[runs.best(same)].omega)
+    assert np.array_equal(pg.models.load_model(model).network.omega, same.networks[runs.best(same)].omega)
     assert [run["train_loss"] for run in told["runs"]] == same.history.train_loss[:, -1].tolist()
     return told["epochs"] > 0
 

@@ -159,7 +159,7 @@ def test_validation_holds_the_last_training_images_out_and_leaves_the_test_image
 
 def test_images_train_flat_and_shaped_alike(tmp_path):
     lay(tmp_path, idx_files())
-    network = pg.signed_layers(20, 4, 10, rest=np.pi / 2)
+    network = pg.networks.signed_layers(20, 4, 10, rest=np.pi / 2)
     results = [pg.train(network, mnist(tmp_path, flat=flat), epochs=1).network for flat in (True, False)]
     data = mnist(tmp_path)
     double = pg.train(network, (data.x_train.astype(float), data.y_train), epochs=1).network
@@ -398,7 +398,7 @@ def test_a_data_set_keeps_shape_and_single_precision():
     with pytest.raises(ValueError, match=r"x_train\[:, 2\] \(c\)' parameter of Dataset must be finite"):
         Dataset("tiny", x, y, x[:0], y[:0], **words)
     with pytest.raises(ValueError, match=r"'training inputs' parameter of train must be finite"):
-        pg.train(pg.signed_layers(4, 2, 2), (x.reshape(2, 4), y))
+        pg.train(pg.networks.signed_layers(4, 2, 2), (x.reshape(2, 4), y))
 
 
 # --- Moved images -----------------------------------------------------------------------------------------------
@@ -512,10 +512,10 @@ def some_digits():
 
 
 def layers(seed=0):
-    return pg.signed_layers(64, 4, 10, rest=np.pi / 2, seed=seed)
+    return pg.networks.signed_layers(64, 4, 10, rest=np.pi / 2, seed=seed)
 
 
-PLAN = pg.classifier_plan(epochs=4, augmentation=Shifts(1), batch_size=10)
+PLAN = pg.training.classifier_plan(epochs=4, augmentation=Shifts(1), batch_size=10)
 
 
 def test_augmentation_changes_training_and_is_drawn_by_the_seed():
@@ -538,8 +538,8 @@ def test_training_on_moved_images_goes_on_bitwise_from_a_file(tmp_path, stop):
     plan = PLAN.replace(evaluate_every=4, input_noise=0.05, validation_fraction=0.25, optimizer="momentum")
     whole = pg.train([layers(0), layers(1)], data, plan)
     half = pg.train([layers(0), layers(1)], data, plan, until=stop)
-    pg.save_state(tmp_path / "half.npz", half.state)
-    rest = pg.train([layers(0), layers(1)], data, plan, state=pg.load_state(tmp_path / "half.npz"))
+    pg.training.save_state(tmp_path / "half.npz", half.state)
+    rest = pg.train([layers(0), layers(1)], data, plan, state=pg.training.load_state(tmp_path / "half.npz"))
     assert rest.networks == whole.networks
     np.testing.assert_array_equal(rest.history.validation_loss[:, -1], whole.history.validation_loss[:, -1])
     with pytest.raises(ValueError, match="belongs to another training: another topology, plan"):
@@ -568,7 +568,7 @@ def test_every_sample_gets_its_own_row_once_an_epoch_and_scores_are_of_the_sampl
     """Small networks go in lock-step and large ones one by one; a sample has its row whatever the order."""
     x, y = np.arange(24.0).reshape(12, 2) / 24, np.arange(12) % 2
     marks, kept = Marks([], []), x.copy()
-    networks = [pg.signed_layers(2, hidden, 2, rest=np.pi / 2, seed=seed) for seed in range(2)]
+    networks = [pg.networks.signed_layers(2, hidden, 2, rest=np.pi / 2, seed=seed) for seed in range(2)]
     pg.train(networks, (x, y, x, y), PLAN.replace(augmentation=marks, epochs=3, batch_size=5), seed=0)
     np.testing.assert_array_equal(x, kept)
     tried, *drawn = marks.drawn
@@ -582,7 +582,7 @@ def test_every_sample_gets_its_own_row_once_an_epoch_and_scores_are_of_the_sampl
 
 def test_lanes_and_wrong_augmentations_are_refused(tmp_path):
     x, y = np.zeros((4, 4)), np.array([0, 1, 0, 1])
-    plan = pg.paper_plan(epochs=1, augmentation=Shifts(1))
+    plan = pg.training.paper_plan(epochs=1, augmentation=Shifts(1))
     with pytest.raises(
         ValueError, match=r"The lanes take samples as they are, without augmentation. Use engine='batch'"
     ):

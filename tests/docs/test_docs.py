@@ -5,7 +5,7 @@ from pathlib import Path
 
 import matplotlib
 import pytest
-from test_readme import run_examples
+from page_examples import run_examples
 
 import phasegrad as pg
 from phasegrad_paper.report.objectives import draw_objectives
@@ -39,7 +39,12 @@ def test_every_example_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch
 
 
 def test_the_picture_of_the_objectives_shows_which_one_is_a_tie(tmp_path):
-    objectives = [pg.PaperPair(), pg.NearestTarget(), pg.OneHotPhases(), pg.CosineCrossEntropy()]
+    objectives = [
+        pg.objectives.PaperPair(),
+        pg.objectives.NearestTarget(),
+        pg.objectives.OneHotPhases(),
+        pg.CosineCrossEntropy(),
+    ]
     draw_objectives(objectives, tmp_path / "objectives.svg")
     drawn = (tmp_path / "objectives.svg").read_text()
     kept = (DOCS / "images" / "objectives.svg").read_text()
@@ -51,4 +56,4 @@ def test_the_picture_of_the_objectives_shows_which_one_is_a_tie(tmp_path):
 
 def test_a_picture_of_another_kind_is_refused(tmp_path):
     with pytest.raises(ValueError, match="must end in one of svg, png, pdf"):
-        draw_objectives([pg.PaperPair()], tmp_path / "objectives.gif")
+        draw_objectives([pg.objectives.PaperPair()], tmp_path / "objectives.gif")

@@ -111,9 +111,12 @@ def test_sources_are_where_names_say(reference):
 
 def test_names_in_backquotes_become_links_and_code_stays_code(reference):
     code = "```python\n`train`\n```\n\n    `train`\n"
-    page = f"# `train`\n\nUse `train`, `pg.ring(5)` or `nothing`.\n\n{code}\nAnd `train`.\n"
+    page = f"# `train`\n\nUse `train`, `pg.networks.ring(5)` or `nothing`.\n\n{code}\nAnd `train`.\n"
     linked = reference.linked(page)
-    assert "[`train`](reference/training/train.md), [`pg.ring(5)`](reference/networks/ring.md) or `nothing`" in linked
+    assert (
+        "[`train`](reference/training/train.md), [`pg.networks.ring(5)`](reference/networks/ring.md) or `nothing`"
+        in linked
+    )
     assert linked.count("](") == 2
     assert linked.startswith("# `train`\n")
 

@@ -37,10 +37,10 @@ def test_on_a_tree_it_is_the_edge_whose_flow_first_exceeds_its_coupling(n):
 @pytest.mark.parametrize(
     "network",
     [
-        pg.random_network(12, seed=4),
-        pg.random_network(12, seed=4, interaction=pg.OddSeries([1.0, 0.2])),
-        pg.lattice(20, 20, omega=np.random.default_rng(0).normal(0, 0.1, 400)),
-        pg.ring(5, omega=[0.1, 0.3, -0.2, 0, 0], field_strength=0.2),
+        pg.networks.random_network(12, seed=4),
+        pg.networks.random_network(12, seed=4, interaction=pg.terms.OddSeries([1.0, 0.2])),
+        pg.networks.lattice(20, 20, omega=np.random.default_rng(0).normal(0, 0.1, 400)),
+        pg.networks.ring(5, omega=[0.1, 0.3, -0.2, 0, 0], field_strength=0.2),
     ],
 )
 def test_it_is_where_bisection_loses_the_state(network):
@@ -54,7 +54,7 @@ def test_it_is_where_bisection_loses_the_state(network):
         near = np.abs(state.phases - start).max() < np.pi / 2
         low, high = (middle, high) if state.stable and near else (low, middle)
     assert abs(found.scale / low - 1) < 1e-5
-    mode = np.linalg.eigh(pg.laplacian(network, start))[1][:, 0]
+    mode = np.linalg.eigh(pg.dynamics.laplacian(network, start))[1][:, 0]
     expected = np.zeros(network.size)
     expected[network.free] = mode / mode[np.argmax(np.abs(mode))]
     # Near the end the state moves along the mode whose eigenvalue vanishes, and little along the others.
@@ -92,7 +92,7 @@ def two_oscillators(seed):
     """2 K H(d) = s (omega_1 - omega_0): lost at the first maximum of H."""
     rng = np.random.default_rng(seed)
     coefficients, coupling, omega = odd_series(rng), rng.uniform(0.2, 3), rng.normal(size=2)
-    network = pg.Network([[0, 1]], coupling, omega, interaction=pg.OddSeries(coefficients))
+    network = pg.Network([[0, 1]], coupling, omega, interaction=pg.terms.OddSeries(coefficients))
     return network, None, 2 * coupling * highest(coefficients) / abs(omega[1] - omega[0])
 
 
@@ -106,7 +106,7 @@ def tree(seed):
     for k in range(n - 1, 0, -1):
         flow[parent[k - 1]] += flow[k]
     edges = np.stack([parent, np.arange(1, n)], axis=1)
-    network = pg.Network(edges, coupling, omega, interaction=pg.OddSeries(coefficients))
+    network = pg.Network(edges, coupling, omega, interaction=pg.terms.OddSeries(coefficients))
     return network, None, np.min(coupling * highest(coefficients) / np.abs(flow[1:]))
 
 
@@ -127,7 +127,7 @@ def loop(seed):
         return np.cos(a) + (share * np.cos(share * a) if m == 1 else 0.0)
 
     a = brentq(slope, 0.5, 3.0)
-    return pg.ring(n, coupling=coupling, omega=omega), None, coupling * (np.sin(a) + np.sin(share * a)) / power
+    return pg.networks.ring(n, coupling=coupling, omega=omega), None, coupling * (np.sin(a) + np.sin(share * a)) / power
 
 
 def bipolar(seed):
@@ -136,7 +136,9 @@ def bipolar(seed):
     half, coupling, omega = int(rng.integers(1, 5)), rng.uniform(0.1, 2), rng.uniform(0.1, 2)
     coefficients = np.ones(1) if seed % 2 else np.array([1.0, rng.uniform(-0.4, 0.4)])
     speeds = rng.permutation(np.repeat([omega, -omega], half))
-    network = pg.complete(2 * half, coupling=coupling, omega=speeds, interaction=pg.OddSeries(coefficients))
+    network = pg.networks.complete(
+        2 * half, coupling=coupling, omega=speeds, interaction=pg.terms.OddSeries(coefficients)
+    )
     return network, None, coupling * half * highest(coefficients) / omega
 
 
@@ -157,13 +159,13 @@ def random_case(seed):
     edges = np.unique(edges, axis=0)
     # The steps of the judge are short beside the waves of six harmonics, not of 24.
     coefficients = odd_series(rng, most=6) if seed % 2 else np.ones(1)
-    options = {"interaction": pg.OddSeries(coefficients)}
+    options = {"interaction": pg.terms.OddSeries(coefficients)}
     if rng.random() < 0.4:
         options |= {"field_strength": rng.uniform(0.1, 1, n)}
     signed = rng.random() < 0.3
     coupling = rng.uniform(0.3, 2, len(edges)) * (np.where(rng.random(len(edges)) < 0.2, -1, 1) if signed else 1)
     network = pg.Network(edges, coupling, rng.normal(0, 0.3, n), signed=signed, **options)
-    given = seed % 3 == 0 or np.linalg.eigvalsh(pg.laplacian(network, np.zeros(n)))[0] < 1e-3
+    given = seed % 3 == 0 or np.linalg.eigvalsh(pg.dynamics.laplacian(network, np.zeros(n)))[0] < 1e-3
     if not given:
         return network, None, traced_end(network, coefficients, np.zeros(n), 0.0)
     for _ in range(200):
@@ -262,14 +264,14 @@ def test_a_shoulder_is_passed_and_a_summit_is_not(dip):
     slope = poly2cheb(polymul([x0**2 + dip, -2 * x0, 1.0], [c, 1.0]))
     assert abs(slope[0]) < 1e-15
     coefficients = slope[1:] / np.arange(1, 4)
-    network = pg.Network([[0, 1]], 0.5, [-0.5, 0.5], interaction=pg.OddSeries(coefficients))
+    network = pg.Network([[0, 1]], 0.5, [-0.5, 0.5], interaction=pg.terms.OddSeries(coefficients))
     end = np.arccos(-c if dip > 0 else x0 + np.sqrt(-dip))
     assert pg.critical_scale(network).scale == pytest.approx(series(coefficients, end), rel=1e-6)
 
 
 @pytest.mark.parametrize("precision", [1e-2, 1e-4, 1e-9, 1e-12])
 def test_the_precision_is_kept(precision):
-    network = pg.ring(5, coupling=1.3, omega=[0.7, -0.7, 0, 0, 0])
+    network = pg.networks.ring(5, coupling=1.3, omega=[0.7, -0.7, 0, 0, 0])
     a = brentq(lambda a: np.cos(a) + 0.25 * np.cos(0.25 * a), 0.5, 3.0, xtol=1e-15)
     expected = 1.3 * (np.sin(a) + np.sin(0.25 * a)) / 0.7
     assert abs(pg.critical_scale(network, precision=precision).scale / expected - 1) < precision
@@ -278,7 +280,7 @@ def test_the_precision_is_kept(precision):
 def test_a_given_state_is_followed_and_no_other():
     """On a ring, the state that winds once is lost before the one that does not."""
     omega = 0.1 * np.random.default_rng(0).normal(size=9)
-    network = pg.ring(9, omega=omega)
+    network = pg.networks.ring(9, omega=omega)
     straight = pg.find_equilibrium(network)
     winding = pg.find_equilibrium(network, start=2 * np.pi * np.arange(9) / 9)
     ends = [traced_end(network, np.ones(1), state.phases, 1.0) for state in (straight, winding)]
@@ -290,7 +292,7 @@ def test_a_given_state_is_followed_and_no_other():
 
 
 def test_a_state_that_is_not_stable_is_not_followed():
-    network = pg.ring(6, omega=[0.1, 0, 0, -0.1, 0, 0])
+    network = pg.networks.ring(6, omega=[0.1, 0, 0, -0.1, 0, 0])
     opposite = pg.find_equilibrium(network, start=[0, 0, np.pi, 0, 0, 0], solver=FOLLOWING)
     assert opposite.status == pg.Status.UNSTABLE
     for start in (opposite, [0, 0, 3.0, 0, 0, 0], np.pi * np.arange(6)):
@@ -306,7 +308,7 @@ def test_a_state_that_is_not_stable_is_not_followed():
 @pytest.mark.parametrize("strength", [1e-300, 1e-20, 1e20, 1e49])
 def test_frequencies_of_any_size_can_be_scaled(strength):
     omega = np.random.default_rng(3).normal(size=400)
-    plain, other = (pg.critical_scale(pg.lattice(20, 20, omega=k * omega)).scale for k in (1.0, strength))
+    plain, other = (pg.critical_scale(pg.networks.lattice(20, 20, omega=k * omega)).scale for k in (1.0, strength))
     assert other * strength == pytest.approx(plain, rel=1e-9)
 
 
@@ -317,13 +319,13 @@ class TestConvexWays:
         proved = 0
         for seed in range(60):
             rng = np.random.default_rng(seed)
-            network = pg.complete(6, omega=rng.normal(size=6), interaction=pg.OddSeries(odd_series(rng)))
+            network = pg.networks.complete(6, omega=rng.normal(size=6), interaction=pg.terms.OddSeries(odd_series(rng)))
             if seed % 2:
                 network = network.replace(field_strength=rng.uniform(0.2, 1, 6))
             first = rng.normal(0, 0.3, 6)
             last = first + rng.normal(0, 0.4, 6)
             ways = first + np.linspace(0, 1, 200)[:, None] * (last - first)
-            smallest = np.linalg.eigvalsh(pg.laplacian(network, ways))[:, 0].min()
+            smallest = np.linalg.eigvalsh(pg.dynamics.laplacian(network, ways))[:, 0].min()
             if convex_between(build_system(network, None)[0], first[None], last[None]):
                 proved += 1
                 assert smallest > 0
@@ -333,7 +335,7 @@ class TestConvexWays:
         assert 10 < proved < 50
 
     def test_two_states_of_one_network_are_not_joined(self):
-        network = pg.ring(9, omega=0.05 * np.random.default_rng(0).normal(size=9))
+        network = pg.networks.ring(9, omega=0.05 * np.random.default_rng(0).normal(size=9))
         states = [pg.find_equilibrium(network, start=2 * np.pi * q * np.arange(9) / 9) for q in (-1, 0, 1)]
         system = build_system(network, None)[0]
         for i in range(3):
@@ -356,20 +358,20 @@ def test_a_state_far_from_where_it_was_expected_does_not_count():
 
 
 def test_nothing_to_lose_and_nothing_to_keep():
-    assert pg.critical_scale(pg.ring(5)).scale == np.inf
-    assert "inf" in str(pg.critical_scale(pg.ring(5)))
-    assert "1 edge gives way" in str(pg.critical_scale(pg.ring(5, omega=[1, 0, 0, 0, -1])))
+    assert pg.critical_scale(pg.networks.ring(5)).scale == np.inf
+    assert "inf" in str(pg.critical_scale(pg.networks.ring(5)))
+    assert "1 edge gives way" in str(pg.critical_scale(pg.networks.ring(5, omega=[1, 0, 0, 0, -1])))
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: pg.critical_scale(pg.ring(4, inputs=[1]), [[0.1], [0.2]]), "one sample of inputs"),
+        (lambda: pg.critical_scale(pg.networks.ring(4, inputs=[1]), [[0.1], [0.2]]), "one sample of inputs"),
         (lambda: pg.critical_scale(pg.Network([[0, 1]], 1.0, [0, 1], coupling_reverse=[2.0])), "reciprocal"),
-        (lambda: pg.critical_scale(pg.ring(4), precision=1.0), "'precision' parameter of critical_scale"),
-        (lambda: pg.critical_scale(pg.ring(4), start=[0.0, 0.0]), "'start' parameter.*length 4"),
-        (lambda: pg.critical_scale(pg.ring(4), start=np.zeros((2, 4))), r"one state, shape \(4,\)"),
-        (lambda: pg.critical_scale(pg.ring(4), start=np.zeros(4) + 1j), "must be a real state"),
+        (lambda: pg.critical_scale(pg.networks.ring(4), precision=1.0), "'precision' parameter of critical_scale"),
+        (lambda: pg.critical_scale(pg.networks.ring(4), start=[0.0, 0.0]), "'start' parameter.*length 4"),
+        (lambda: pg.critical_scale(pg.networks.ring(4), start=np.zeros((2, 4))), r"one state, shape \(4,\)"),
+        (lambda: pg.critical_scale(pg.networks.ring(4), start=np.zeros(4) + 1j), "must be a real state"),
     ],
 )
 def test_wrong_requests_are_refused(call, message):
@@ -382,11 +384,11 @@ def test_a_harmonic_that_hides_between_two_samples_is_seen():
     harmonic, waves = 126, 9
     coefficients = np.zeros(harmonic)
     coefficients[[0, -1]] = 1.0, 0.02
-    network = pg.Network([[0, 1]], 1.0, [0.0, 0.0], interaction=pg.OddSeries(coefficients))
+    network = pg.Network([[0, 1]], 1.0, [0.0, 0.0], interaction=pg.terms.OddSeries(coefficients))
     system = build_system(network, None)[0]
     last = np.array([[0.0, waves * 2 * np.pi / harmonic]])
     halfway = np.array([[0.0, np.pi / harmonic]])
-    assert pg.laplacian(network, last[0])[0, 0] > 3
-    assert pg.laplacian(network, halfway[0])[0, 0] < -1
+    assert pg.dynamics.laplacian(network, last[0])[0, 0] > 3
+    assert pg.dynamics.laplacian(network, halfway[0])[0, 0] < -1
     assert not convex_between(system, np.zeros((1, 2)), last)
     assert convex_between(system, last, last + np.array([[0.0, 0.2 / harmonic]]))

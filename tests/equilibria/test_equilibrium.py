@@ -2,8 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from random_networks import ONE_WAY, RECIPROCAL, inputs_for, make_network, networks
 from scipy.integrate import solve_ivp
 from scipy.optimize import fsolve
@@ -62,7 +61,7 @@ def test_equilibria_agree_with_scipys_root_finder(network, seed):
 
     def balance(free_phases):
         held[network.free] = free_phases
-        return pg.force(network, held, inputs)[network.free]
+        return pg.dynamics.force(network, held, inputs)[network.free]
 
     root = fsolve(balance, np.zeros(network.free.size), xtol=1e-13)
     slack = 1e-9 / min(1.0, float(equilibrium.smallest_eigenvalue))
@@ -75,7 +74,7 @@ def test_the_smallest_eigenvalue_and_stability_are_those_of_the_jacobian(network
     equilibrium = pg.find_equilibrium(network, inputs, eigenvalue=True, start="random", seed=seed)
     if not equilibrium.converged:
         return
-    eigenvalues = np.linalg.eigvals(pg.laplacian(network, equilibrium.phases, inputs))
+    eigenvalues = np.linalg.eigvals(pg.dynamics.laplacian(network, equilibrium.phases, inputs))
     assert equilibrium.smallest_eigenvalue == pytest.approx(eigenvalues.real.min(), abs=1e-10)
     assert equilibrium.stable == (eigenvalues.real.min() > 1e-12)
 
@@ -93,12 +92,12 @@ def test_a_solver_is_asked_for_the_residual_that_is_promised(unit):
     """1e-12, or that share of weaker forces, or the rounding of much stronger ones; unless another one is named."""
     asked = []
 
-    class Asked(pg.Newton):
+    class Asked(pg.solvers.Newton):
         def solve(self, system, start, tolerance):
             asked.append(float(tolerance[0]))
             return super().solve(system, start, tolerance)
 
-    network = pg.ring(5, coupling=unit)
+    network = pg.networks.ring(5, coupling=unit)
     pg.find_equilibrium(network, solver=Asked())
     settle(build_system(network, None)[0], (1,), np.zeros((1, 5)), Asked())
     pg.find_equilibrium(network, solver=Asked(), tolerance=1e-9)
@@ -110,12 +109,14 @@ def test_a_solver_is_asked_for_the_residual_that_is_promised(unit):
 @pytest.mark.parametrize("n", [100, pytest.param(1000, marks=pytest.mark.slow)])
 def test_residual_reaches_1e_12_on_well_conditioned_networks(n):
     """Also from a random start, where the phases make turns that would cost digits."""
-    network = pg.random_network(n, seed=1)
+    network = pg.networks.random_network(n, seed=1)
     assert pg.find_equilibrium(network).residual <= 1e-12
     assert pg.find_equilibrium(network, start="random", solver="newton").residual <= 1e-12
 
 
-@pytest.mark.parametrize("solver", ["newton", "flow", pg.Newton(max_turn=0.3), pg.GradientFlow(accuracy=1e-4)])
+@pytest.mark.parametrize(
+    "solver", ["newton", "flow", pg.solvers.Newton(max_turn=0.3), pg.solvers.GradientFlow(accuracy=1e-4)]
+)
 @pytest.mark.parametrize("kind", ["plain", "field", "clamped", "non-reciprocal"])
 def test_every_solver_reaches_the_same_state_from_zero(kind, solver):
     network = make_network(10, 3, kind=kind)
@@ -135,7 +136,7 @@ def test_the_flow_ends_where_the_integrated_dynamics_end(kind):
         moving = np.zeros(8) if kind == "plain" else np.eye(8)[0]
 
         def velocity(_, theta, moving=moving):
-            return pg.force(network, theta) * (1 - moving)
+            return pg.dynamics.force(network, theta) * (1 - moving)
 
         shifted = first - (first[0] if kind == "non-reciprocal" else 0.0)
         end = solve_ivp(velocity, (0, 500), shifted, rtol=1e-9, atol=1e-9, method="LSODA").y[:, -1]
@@ -147,7 +148,7 @@ def test_the_steps_of_the_flow_are_those_of_a_method_of_third_order():
     network = make_network(8, 5, spread=0.05)
     start = np.random.default_rng(0).uniform(-np.pi, np.pi, (4, 8))
     many, few = (
-        pg.find_equilibrium(network, start=start, solver=pg.GradientFlow(accuracy=accuracy)).steps
+        pg.find_equilibrium(network, start=start, solver=pg.solvers.GradientFlow(accuracy=accuracy)).steps
         for accuracy in (1e-7, 1e-5)
     )
     assert np.all((many / few > 4.0) & (many / few < 5.0))
@@ -156,12 +157,14 @@ def test_the_steps_of_the_flow_are_those_of_a_method_of_third_order():
 
 def test_the_flow_keeps_to_the_dynamics_beside_a_much_stronger_coupling():
     """A stiff appendage must not end the integration early: windings are those that LSODA finds."""
-    ring = pg.ring(8)
+    ring = pg.networks.ring(8)
     network = pg.Network(np.vstack([ring.edges, [[0, 8]]]), [*np.ones(8), 50.0], np.zeros(9))
     start = np.random.default_rng(0).uniform(-np.pi, np.pi, (25, 9))
     found = pg.find_equilibrium(network, start=start, solver="flow")
     for first, last in zip(start, found.phases, strict=True):
-        end = solve_ivp(lambda _, theta: pg.force(network, theta), (0, 400), first, method="LSODA", rtol=1e-8).y[:, -1]
+        end = solve_ivp(
+            lambda _, theta: pg.dynamics.force(network, theta), (0, 400), first, method="LSODA", rtol=1e-8
+        ).y[:, -1]
         np.testing.assert_allclose(np.exp(1j * (end - end[0])), np.exp(1j * last), atol=1e-3)
 
 
@@ -188,8 +191,8 @@ class TestBatches:
     @pytest.mark.parametrize(
         "make",
         [
-            lambda **o: pg.lattice(60, 60, **o),
-            pytest.param(lambda **o: pg.random_regular(3600, 4, **o), marks=pytest.mark.slow),
+            lambda **o: pg.networks.lattice(60, 60, **o),
+            pytest.param(lambda **o: pg.networks.random_regular(3600, 4, **o), marks=pytest.mark.slow),
         ],
     )
     def test_sparse_results_are_bitwise_the_same_in_any_company_and_after_any_call(self, make):
@@ -225,7 +228,7 @@ class TestBatches:
     @pytest.mark.parametrize("seed", range(6))
     def test_alone_and_in_company_agree_where_the_line_search_works_hardest(self, seed):
         """Weak non-reciprocal coupling from far starts: many halvings, whose guards sum over rows."""
-        network = pg.random_network(25, seed=seed + 10, mean_coupling=0.12, spread=1.0)
+        network = pg.networks.random_network(25, seed=seed + 10, mean_coupling=0.12, spread=1.0)
         network = network.replace(coupling_reverse=network.coupling * 1.1)
         start = np.random.default_rng(seed).uniform(-3, 3, (6, 25))
         whole = pg.find_equilibrium(network, start=start, solver="newton")
@@ -238,7 +241,7 @@ class TestBatches:
     def test_energy_and_force_are_bitwise_the_same_in_any_batch(self, network, seed):
         phases = np.random.default_rng(seed).uniform(-3, 3, (6, network.size))
         inputs = inputs_for(network, (), seed)
-        for function in (pg.energy, pg.force, pg.laplacian):
+        for function in (pg.dynamics.energy, pg.dynamics.force, pg.dynamics.laplacian):
             whole = function(network, phases, inputs)
             for k in range(6):
                 np.testing.assert_array_equal(whole[k], function(network, phases[k], inputs))
@@ -345,7 +348,7 @@ class TestGauge:
     def test_the_dynamics_without_any_frame_turn_at_the_common_frequency(self, network, seed):
         """Every oscillator free: integrated from nearby, all end at one speed, the mean frequency plus the drift."""
         found = pg.find_equilibrium(network, eigenvalue=True)
-        matrix = pg.to_matrix(network)
+        matrix = pg.networks.to_matrix(network)
 
         def speed(_, phases):
             angles = phases[None, :] - phases[:, None]
@@ -369,7 +372,7 @@ class TestGauge:
 
 class TestStatus:
     def test_an_oscillator_that_cannot_lock_is_named(self):
-        network = pg.ring(5, omega=[0, 0, 9.0, 0, 0])
+        network = pg.networks.ring(5, omega=[0, 0, 9.0, 0, 0])
         equilibrium = pg.find_equilibrium(network)
         assert equilibrium.status == pg.Status.CANNOT_LOCK
         assert equilibrium.blocking == 2
@@ -378,13 +381,13 @@ class TestStatus:
         assert "Cannot lock" in pg.Status.CANNOT_LOCK.value
 
     def test_what_is_absurd_in_one_sample_hides_nothing_in_another(self):
-        network = pg.ring(5, inputs=(2,), input_scale=1.0)
+        network = pg.networks.ring(5, inputs=(2,), input_scale=1.0)
         equilibrium = pg.find_equilibrium(network, [[9.0], [1e15], [0.1]])
         assert equilibrium.status.tolist() == [pg.Status.CANNOT_LOCK, pg.Status.CANNOT_LOCK, pg.Status.STABLE]
 
     def test_the_locking_test_uses_the_interactions_own_bound(self):
         """A third harmonic lowers the peak of H below 1: what the sine could hold, this cannot."""
-        weak = pg.OddSeries((0.5,))
+        weak = pg.terms.OddSeries((0.5,))
         network = pg.Network([[0, 1]], 1.0, [0.35, -0.35])
         assert pg.find_equilibrium(network).stable
         assert pg.find_equilibrium(network.replace(interaction=weak, omega=[0.6, -0.6])).status == pg.Status.CANNOT_LOCK
@@ -432,14 +435,14 @@ class TestStatus:
         inputs = np.random.default_rng(0).uniform(-1e4, 1e4, (20, 2))
         assert np.all(pg.find_equilibrium(network, inputs).converged)
         start = np.random.default_rng(0).uniform(-1e4, 1e4, (20, 10))
-        assert np.all(pg.find_equilibrium(pg.random_network(10), start=start).stable)
+        assert np.all(pg.find_equilibrium(pg.networks.random_network(10), start=start).stable)
         strong = pg.Nudge(pg.PhaseTargets(), [-0.2, 0.2], 1e6)
         assert pg.find_equilibrium(pg.layered(2, 5, 2), [0.1, 0.2], nudge=strong).converged
 
     def test_without_an_energy_random_starts_still_end_somewhere_stable(self):
         rng = np.random.default_rng(0)
         matrix = rng.uniform(0.5, 1.5, (12, 12)) * (1 - np.eye(12))
-        network = pg.from_matrix(matrix, omega=rng.normal(size=12))
+        network = pg.networks.from_matrix(matrix, omega=rng.normal(size=12))
         start = rng.uniform(-np.pi, np.pi, (20, 12))
         assert np.all(pg.find_equilibrium(network, start=start).stable)
         assert pg.find_equilibrium(network, start="random", seed=3).stable
@@ -469,7 +472,7 @@ class TestManyStates:
     @pytest.mark.parametrize("n", [5, 8, 12, 20])
     def test_a_ring_has_the_twisted_states_of_theory(self, n):
         """Winding q is stable exactly for |q| < n / 4, with phase q 2 pi / n per step and energy -n cos of it."""
-        states = pg.find_equilibria(pg.ring(n), starts=600, seed=1)
+        states = pg.find_equilibria(pg.networks.ring(n), starts=600, seed=1)
         assert states.unstable == states.unconverged == 0
         winding = states.winding[:, 0]
         assert sorted(winding.tolist()) == [q for q in range(-n, n + 1) if abs(q) < n / 4]
@@ -481,23 +484,23 @@ class TestManyStates:
     def test_stability_of_each_twisted_state_follows_the_theory(self, n):
         for winding in range(n // 2 + 1):
             phases = 2 * np.pi * winding * np.arange(n) / n
-            stable = bool(pg.find_equilibrium(pg.ring(n), start=phases).stable)
+            stable = bool(pg.find_equilibrium(pg.networks.ring(n), start=phases).stable)
             assert stable == (winding < n / 4), f"winding {winding} of {n}"
 
     def test_a_complete_graph_of_identical_oscillators_has_one_state(self):
-        states = pg.find_equilibria(pg.complete(6), starts=50)
+        states = pg.find_equilibria(pg.networks.complete(6), starts=50)
         assert len(states) == 1
         assert not np.any(states.winding)
         assert states.share.tolist() == [1.0]
 
     def test_failed_starts_keep_their_place_in_the_denominator(self):
-        states = pg.find_equilibria(pg.ring(4, omega=[9, 0, 0, 0]), starts=10)
+        states = pg.find_equilibria(pg.networks.ring(4, omega=[9, 0, 0, 0]), starts=10)
         assert len(states) == 0
         assert states.unconverged == 10
         assert "0 stable states from 10 random starts" in str(states)
 
     def test_every_state_has_a_line(self):
-        lines = str(pg.find_equilibria(pg.ring(9), starts=60)).splitlines()
+        lines = str(pg.find_equilibria(pg.networks.ring(9), starts=60)).splitlines()
         assert lines[0] == (
             "5 stable states from 60 random starts (0 ended unstable, 0 did not converge) and 5 of 5 winding starts"
         )
@@ -511,7 +514,7 @@ class TestManyStates:
         assert str(one_way).splitlines()[0].endswith("(0 ended unstable, 0 did not converge)")
 
     def test_the_same_seed_gives_the_same_states(self):
-        first, second = (pg.find_equilibria(pg.ring(12), starts=50, seed=4) for _ in range(2))
+        first, second = (pg.find_equilibria(pg.networks.ring(12), starts=50, seed=4) for _ in range(2))
         np.testing.assert_array_equal(first.phases, second.phases)
 
     def test_inputs_are_one_sample(self):
@@ -560,15 +563,18 @@ class TestBadInput:
         ("call", "message"),
         [
             (lambda: pg.find_equilibrium("ring"), "Expected a Network. Got str"),
-            (lambda: pg.find_equilibrium(pg.ring(4), solver=5), "'solver' parameter of find_equilibrium"),
-            (lambda: pg.find_equilibrium(pg.ring(4), solver=pg.Newton), "an object with a solve method"),
-            (lambda: pg.find_equilibrium(pg.ring(4), nudge="a"), "must be a Nudge"),
-            (lambda: pg.find_equilibrium(pg.ring(4), nudge=pg.Nudge(None, [0], 0.1)), "must be a Nudge"),
+            (lambda: pg.find_equilibrium(pg.networks.ring(4), solver=5), "'solver' parameter of find_equilibrium"),
+            (
+                lambda: pg.find_equilibrium(pg.networks.ring(4), solver=pg.solvers.Newton),
+                "an object with a solve method",
+            ),
+            (lambda: pg.find_equilibrium(pg.networks.ring(4), nudge="a"), "must be a Nudge"),
+            (lambda: pg.find_equilibrium(pg.networks.ring(4), nudge=pg.Nudge(None, [0], 0.1)), "must be a Nudge"),
             (lambda: pg.adjoint(None, None, None, None), "takes a Network, then an Equilibrium"),
             (lambda: pg.PhaseTargets(3), "'outputs' parameter of PhaseTargets must be a list"),
-            (lambda: pg.ring(4, labels=5), "'labels' parameter of Network must be a list"),
-            (lambda: pg.ring(4, labels=[[1], [2], [3], [4]]), "hashable"),
-            (lambda: pg.ring(4, signed="yes"), "'signed' parameter of Network must be True or False"),
+            (lambda: pg.networks.ring(4, labels=5), "'labels' parameter of Network must be a list"),
+            (lambda: pg.networks.ring(4, labels=[[1], [2], [3], [4]]), "hashable"),
+            (lambda: pg.networks.ring(4, signed="yes"), "'signed' parameter of Network must be True or False"),
             (lambda: pg.from_networkx(5), "from_networkx takes a NetworkX Graph"),
         ],
     )
@@ -579,11 +585,11 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("solver", "options"),
         [
-            (pg.Newton, {"max_turn": 0}),
-            (pg.Newton, {"max_steps": -1}),
-            (pg.GradientFlow, {"accuracy": 0}),
-            (pg.GradientFlow, {"rest": math.nan}),
-            (pg.GradientFlow, {"max_steps": 0}),
+            (pg.solvers.Newton, {"max_turn": 0}),
+            (pg.solvers.Newton, {"max_steps": -1}),
+            (pg.solvers.GradientFlow, {"accuracy": 0}),
+            (pg.solvers.GradientFlow, {"rest": math.nan}),
+            (pg.solvers.GradientFlow, {"max_steps": 0}),
             (StiffFlow, {"accuracy": 0}),
             (StiffFlow, {"rest": math.nan}),
             (StiffFlow, {"max_steps": 0}),
@@ -596,7 +602,7 @@ class TestBadInput:
 
     def test_inputs_for_a_network_without_any_are_refused(self):
         with pytest.raises(ValueError, match="no input oscillators"):
-            pg.find_equilibrium(pg.ring(4), [0.1])
+            pg.find_equilibrium(pg.networks.ring(4), [0.1])
 
     def test_clamped_inputs_must_be_given(self):
         with pytest.raises(ValueError, match="clamps the phases of its 2 inputs"):
@@ -604,16 +610,19 @@ class TestBadInput:
 
     def test_a_matrix_too_large_for_memory_is_refused_beforehand(self):
         with pytest.raises(ValueError, match="dense matrices stop at 12000"):
-            pg.find_equilibrium(pg.ring(20_000), solver="newton")
-        system, _ = build_system(pg.ring(12_002, coupling_reverse=np.full(12_002, 2.0)), None)
+            pg.find_equilibrium(pg.networks.ring(20_000), solver="newton")
+        system, _ = build_system(pg.networks.ring(12_002, coupling_reverse=np.full(12_002, 2.0)), None)
         with pytest.raises(ValueError, match="The sparse way is for reciprocal coupling only: use a smaller network"):
             branch_solver(system)
 
 
 def test_an_equilibrium_in_place_of_phases_is_refused_with_what_to_give():
-    network = pg.ring(4)
+    network = pg.networks.ring(4)
     equilibrium = pg.find_equilibrium(network)
-    for call in (lambda: pg.find_equilibrium(network, start=equilibrium), lambda: pg.force(network, equilibrium)):
+    for call in (
+        lambda: pg.find_equilibrium(network, start=equilibrium),
+        lambda: pg.dynamics.force(network, equilibrium),
+    ):
         with pytest.raises(ValueError, match=r"must be an array of real numbers. Got Equilibrium: give its \.phases"):
             call()
 

@@ -5,8 +5,7 @@ import itertools
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from random_networks import connected_edges, make_network
 from scipy import stats
 
@@ -22,7 +21,7 @@ def count_of(n: int) -> int:
 
 @pytest.mark.parametrize("n", range(5, 25))
 def test_winding_starts_find_every_state_of_a_ring(n):
-    states = pg.find_equilibria(pg.ring(n), starts=1)
+    states = pg.find_equilibria(pg.networks.ring(n), starts=1)
     assert len(states) == states.winding_starts == states.winding_total == count_of(n)
     winding = states.winding[:, 0]
     np.testing.assert_allclose(states.energy, -n * np.cos(2 * np.pi * winding / n), atol=1e-10)
@@ -33,7 +32,7 @@ def test_winding_starts_find_every_state_of_a_ring(n):
 
 
 def check_honeycomb(cycles: int, length: int, winding: int = 100) -> None:
-    states = pg.find_equilibria(pg.honeycomb(cycles, length), starts=1, winding=winding)
+    states = pg.find_equilibria(pg.networks.honeycomb(cycles, length), starts=1, winding=winding)
     assert len(states) == count_of(length) ** cycles
     assert states.equilibrium.stable.all()
     single = range(-((length - 1) // 4), (length - 1) // 4 + 1)
@@ -55,7 +54,7 @@ def test_a_larger_honeycomb_has_the_states_of_the_theorem(cycles, length):
 
 @pytest.mark.slow
 def test_random_starts_meet_no_state_of_a_honeycomb_that_the_theorem_does_not_know():
-    states = pg.find_equilibria(pg.honeycomb(3, 6), starts=3000)
+    states = pg.find_equilibria(pg.networks.honeycomb(3, 6), starts=3000)
     assert len(states) == 27
     assert states.unstable == states.unconverged == 0
     assert states.share.sum() == pytest.approx(1.0)
@@ -63,9 +62,9 @@ def test_random_starts_meet_no_state_of_a_honeycomb_that_the_theorem_does_not_kn
 
 @pytest.mark.parametrize(("cycles", "length"), [(1, 3), (2, 3), (3, 6), (4, 7)])
 def test_cycles_of_a_honeycomb_share_single_nodes(cycles, length):
-    network = pg.honeycomb(cycles, length, coupling=np.arange(1.0, cycles * length + 1))
+    network = pg.networks.honeycomb(cycles, length, coupling=np.arange(1.0, cycles * length + 1))
     assert (network.size, network.n_edges) == (cycles * (length - 1) + 1, cycles * length)
-    graph = pg.to_networkx(network)
+    graph = pg.networks.to_networkx(network)
     parts = list(nx.biconnected_components(graph))
     assert sorted(map(len, parts)) == [length] * cycles
     assert all(graph.subgraph(part).number_of_edges() == length for part in parts)
@@ -83,7 +82,7 @@ def test_two_pentagons_that_share_an_edge_hold_fewer_states_than_a_honeycomb():
 @pytest.mark.parametrize(("given", "words"), [((0, 5), "'cycles'"), ((2, 2), "'length'"), ((2, 5.5), "'length'")])
 def test_a_honeycomb_of_nothing_is_refused(given, words):
     with pytest.raises((TypeError, ValueError), match=words):
-        pg.honeycomb(*given)
+        pg.networks.honeycomb(*given)
 
 
 @given(seed=st.integers(0, 2**31))
@@ -100,12 +99,12 @@ def test_a_cycle_basis_spans_all_closed_ways(seed):
     np.testing.assert_allclose(dense @ network.graph.angles(phases).T, 0.0, atol=1e-12)
     turned = phases + 2 * np.pi * rng.integers(-3, 3, (3, n))
     np.testing.assert_array_equal(basis.winding(phases), basis.winding(turned))
-    shortest = nx.minimum_cycle_basis(pg.to_networkx(network))
+    shortest = nx.minimum_cycle_basis(pg.networks.to_networkx(network))
     assert sum(cycle.size for cycle in basis.cycles) == sum(map(len, shortest))
 
 
 def test_winding_is_counted_along_the_cycles_that_are_named():
-    states = pg.find_equilibria(pg.honeycomb(2, 7, omega=np.linspace(-0.05, 0.05, 13)), starts=1)
+    states = pg.find_equilibria(pg.networks.honeycomb(2, 7, omega=np.linspace(-0.05, 0.05, 13)), starts=1)
     assert len(states) == 9
     for cycle, winding in zip(states.cycles, states.winding.T, strict=True):
         around = states.phases[:, cycle]
@@ -116,7 +115,7 @@ def test_winding_is_counted_along_the_cycles_that_are_named():
 def test_a_winding_start_has_the_least_energy_of_the_linearised_network():
     """A ring's angles under unequal couplings: w (angle) is the same everywhere and the angles sum to 2 pi k."""
     coupling = np.array([1.0, 2.0, 0.5, 1.0, 3.0, 1.0, 1.0])
-    network = pg.ring(7, coupling=coupling)
+    network = pg.networks.ring(7, coupling=coupling)
     basis = CycleBasis.of(network.graph)
     starts, total = basis.starts(network, 100)
     assert total == 3
@@ -127,7 +126,7 @@ def test_a_winding_start_has_the_least_energy_of_the_linearised_network():
 
 
 def test_the_lowest_combinations_come_first_and_no_more_than_asked_for():
-    network = pg.honeycomb(3, 9)
+    network = pg.networks.honeycomb(3, 9)
     basis = CycleBasis.of(network.graph)
     starts, total = basis.starts(network, 20)
     assert (len(starts), total) == (20, 125)
@@ -148,25 +147,25 @@ def test_negative_couplings_rest_half_a_turn_apart():
     assert sorted(states.winding[:, 0].tolist()) == [-1, 1]
     np.testing.assert_allclose(states.energy, -1.5)
     # A balanced ring of eight with one negative edge winds by half turns: |k - 1/2| < 2.
-    ring = pg.ring(8, coupling=[-1.0, 1, 1, 1, 1, 1, 1, 1], signed=True)
+    ring = pg.networks.ring(8, coupling=[-1.0, 1, 1, 1, 1, 1, 1, 1], signed=True)
     angles = np.sort(pg.find_equilibria(ring, starts=1).energy)
     np.testing.assert_allclose(angles, np.sort([-8 * np.cos(np.pi * k / 8) for k in (-3, -1, 1, 3)]), atol=1e-10)
 
 
 def test_a_state_found_by_winding_alone_has_a_bound_on_its_share():
-    states = pg.find_equilibria(pg.ring(12), starts=50)
+    states = pg.find_equilibria(pg.networks.ring(12), starts=50)
     assert len(states) == 5
     for share, interval in zip(states.share, states.share_interval, strict=True):
         exact = stats.binomtest(round(50 * share), 50).proportion_ci(0.95, method="exact")
         np.testing.assert_allclose(interval, exact, atol=1e-12)
     assert states.share[-1] == 0.0
     assert states.share_interval[-1].tolist() == pytest.approx([0.0, 1 - 0.025 ** (1 / 50)])
-    alone = pg.find_equilibria(pg.complete(4), starts=50)
+    alone = pg.find_equilibria(pg.networks.complete(4), starts=50)
     assert alone.share_interval[0].tolist() == pytest.approx([0.025 ** (1 / 50), 1.0])
 
 
 def test_the_chance_to_miss_a_basin_is_said():
-    states = pg.find_equilibria(pg.ring(5), starts=7)
+    states = pg.find_equilibria(pg.networks.ring(5), starts=7)
     assert states.missed(0.25) == pytest.approx(0.75**7)
     assert (states.missed(0.0), states.missed(1.0)) == (1.0, 0.0)
     assert f"probability {0.99**7:.2g}" in str(states)
@@ -174,12 +173,12 @@ def test_the_chance_to_miss_a_basin_is_said():
         with pytest.raises(ValueError, match="'share' parameter of missed"):
             states.missed(bad)
     with pytest.raises(ValueError, match="'winding' parameter of find_equilibria"):
-        pg.find_equilibria(pg.ring(5), winding=-1)
+        pg.find_equilibria(pg.networks.ring(5), winding=-1)
 
 
 def test_winding_starts_meet_clamped_phases():
     # One clamped oscillator turns all states of a ring and takes none away; each part of a graph has its own.
-    ring = pg.ring(9, inputs=[4], input_mode="phase", input_scale=1.0)
+    ring = pg.networks.ring(9, inputs=[4], input_mode="phase", input_scale=1.0)
     for phase in (0.0, 0.75, 3.0):
         states = pg.find_equilibria(ring, [phase], starts=1)
         assert sorted(states.winding[:, 0].tolist()) == [-2, -1, 0, 1, 2]
@@ -190,13 +189,13 @@ def test_winding_starts_meet_clamped_phases():
 
 
 def test_a_loose_tolerance_makes_no_second_copy_of_a_state():
-    states = pg.find_equilibria(pg.ring(8), starts=60, tolerance=1e-3)
+    states = pg.find_equilibria(pg.networks.ring(8), starts=60, tolerance=1e-3)
     assert sorted(states.winding[:, 0].tolist()) == [-1, 0, 1]
 
 
 def test_states_do_not_depend_on_numbers_of_nodes_the_reference_or_a_constant_frequency():
     rng = np.random.default_rng(3)
-    network = pg.honeycomb(2, 6, omega=0.05 * rng.standard_normal(11))
+    network = pg.networks.honeycomb(2, 6, omega=0.05 * rng.standard_normal(11))
     order = rng.permutation(11)
     others = (
         pg.Network(np.argsort(order)[network.edges], 1.0, network.omega[order]),

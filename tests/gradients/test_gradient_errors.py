@@ -19,21 +19,42 @@ from phasegrad.gradients._local import transposed_product
 from phasegrad.gradients._problem import pose
 
 TARGETS = pg.PhaseTargets()
-METHODS = (pg.adjoint, pg.two_phase, pg.centred, pg.holomorphic, pg.finite_difference, pg.autograd)
+METHODS = (
+    pg.adjoint,
+    pg.two_phase,
+    pg.centred,
+    pg.gradients.holomorphic,
+    pg.gradients.finite_difference,
+    pg.gradients.autograd,
+)
 
 
-class Third(pg.NodeField):
+class Third(pg.terms.NodeField):
     """A pull at the third harmonic: a term that the library does not have."""
 
-    every = (pg.Parameter("third_strength", least=0.0), pg.Parameter("third_phase", default=0.0))
-    interaction = pg.OddSeries((0.0, 0.0, 1.0))
+    every = (pg.terms.Parameter("third_strength", least=0.0), pg.terms.Parameter("third_phase", default=0.0))
+    interaction = pg.terms.OddSeries((0.0, 0.0, 1.0))
 
 
 KINDS = (
-    "plain", "odd series", "ring", "field", "clamped", "driven", "signed", "second harmonic", "own term",
-    "non-reciprocal field", "non-reciprocal clamped", "near critical", "near critical field", "span", "span field",
-    "lagging field", "anisotropic",
-)  # fmt: skip
+    "plain",
+    "odd series",
+    "ring",
+    "field",
+    "clamped",
+    "driven",
+    "signed",
+    "second harmonic",
+    "own term",
+    "non-reciprocal field",
+    "non-reciprocal clamped",
+    "near critical",
+    "near critical field",
+    "span",
+    "span field",
+    "lagging field",
+    "anisotropic",
+)
 
 
 def make_case(number: int):
@@ -88,7 +109,7 @@ def make_case(number: int):
 def _balanced(network: pg.Network, phases: np.ndarray) -> pg.Network:
     """Return the network with the frequencies that hold it at these phases."""
     still = network.replace(omega=np.zeros(network.size))
-    return still.replace(omega=-pg.force(still, phases))
+    return still.replace(omega=-pg.dynamics.force(still, phases))
 
 
 def _hangs_from(edges: np.ndarray, top: int, n: int) -> np.ndarray:
@@ -111,7 +132,7 @@ def silent_failures(numbers: range) -> tuple[list[str], int]:
             with warnings.catch_warnings(record=True) as said:
                 warnings.simplefilter("always")
                 gradient = method(network, equilibrium, TARGETS, target, wrt=tuple(truth), frequencies=frequencies)
-            assert all(warning.category is pg.GradientWarning for warning in said), said
+            assert all(warning.category is pg.gradients.GradientWarning for warning in said), said
             for name in truth:
                 off = ~(np.abs(gradient[name] - truth[name]) <= gradient.error[name])
                 judged += off.size
@@ -148,11 +169,11 @@ def test_stated_errors_of_ordinary_networks_are_small():
                 assert gradient.relative_error(name) < limits[method.__name__], (number, method.__name__, name)
 
 
-BIASED = pg.from_matrix([[0, 1, 0.5], [2, 0, 1], [1.5, 0.3, 0]], omega=[0.1, 0, -0.1], outputs=[2])
+BIASED = pg.networks.from_matrix([[0, 1, 0.5], [2, 0, 1], [1.5, 0.3, 0]], omega=[0.1, 0, -0.1], outputs=[2])
 
 
 @pytest.mark.parametrize(("grounded", "bias"), [(False, 0.05), (True, 2.0)])
-@pytest.mark.parametrize("method", [pg.two_phase, pg.centred, pg.holomorphic])
+@pytest.mark.parametrize("method", [pg.two_phase, pg.centred, pg.gradients.holomorphic])
 def test_nudges_of_a_network_that_is_not_reciprocal_warn_and_state_their_bias(method, grounded, bias):
     """Nothing fixes the frame here: the judge turns every coupling and lets the network settle."""
     network = BIASED.replace(grounded=grounded)
@@ -165,7 +186,9 @@ def test_nudges_of_a_network_that_is_not_reciprocal_warn_and_state_their_bias(me
     step = 1e-5
     turns = step * np.eye(3)
     truth = np.array([cost(network.coupling + by) - cost(network.coupling - by) for by in turns]) / (2 * step)
-    with pytest.warns(pg.GradientWarning, match=r"may be off by [\d.]+ % of its largest entry.*not reciprocal"):
+    with pytest.warns(
+        pg.gradients.GradientWarning, match=r"may be off by [\d.]+ % of its largest entry.*not reciprocal"
+    ):
         gradient = method(network, equilibrium, TARGETS, [0.3], wrt="coupling")
     off = np.abs(gradient.coupling - truth)
     assert np.max(off) > bias * np.max(np.abs(truth))
@@ -173,24 +196,27 @@ def test_nudges_of_a_network_that_is_not_reciprocal_warn_and_state_their_bias(me
     np.testing.assert_allclose(gradient.error["coupling"], off, rtol=2e-3, atol=1e-10)
 
 
-@pytest.mark.parametrize("method", [pg.adjoint, pg.finite_difference, pg.autograd])
+@pytest.mark.parametrize("method", [pg.adjoint, pg.gradients.finite_difference, pg.gradients.autograd])
 def test_the_methods_that_are_right_without_reciprocity_do_not_warn(method):
     gradient = method(BIASED, pg.find_equilibrium(BIASED), TARGETS, [0.3], wrt=tuple(BIASED.parameters))
     assert all(gradient.relative_error(name) < 1e-6 for name in BIASED.parameters)
 
 
 def test_slight_asymmetry_is_stated_and_not_worth_a_warning():
-    network = pg.random_network(8, seed=0)
-    network = pg.from_matrix(pg.to_matrix(network) * (1 + 1e-5 * np.triu(np.ones((8, 8)))), omega=network.omega,
-                             outputs=network.outputs)  # fmt: skip
-    gradient = pg.holomorphic(network, pg.find_equilibrium(network), TARGETS, [-0.2, 0.2])
+    network = pg.networks.random_network(8, seed=0)
+    network = pg.networks.from_matrix(
+        pg.networks.to_matrix(network) * (1 + 1e-5 * np.triu(np.ones((8, 8)))),
+        omega=network.omega,
+        outputs=network.outputs,
+    )
+    gradient = pg.gradients.holomorphic(network, pg.find_equilibrium(network), TARGETS, [-0.2, 0.2])
     assert 1e-7 < gradient.relative_error("omega") < 1e-4
 
 
 def test_a_nudge_that_is_left_out_keeps_its_promise_for_every_parameter():
     """Odd series and rings bend more than the response of the outputs shows."""
-    cases = [pg.ring(n, omega=0.1 * np.cos(3.0 * np.arange(n)), outputs=[n // 2]) for n in (5, 8, 12)]
-    cases += [pg.random_network(8, seed=s, interaction=INTERACTIONS[1 + s % 2]) for s in range(6)]
+    cases = [pg.networks.ring(n, omega=0.1 * np.cos(3.0 * np.arange(n)), outputs=[n // 2]) for n in (5, 8, 12)]
+    cases += [pg.networks.random_network(8, seed=s, interaction=INTERACTIONS[1 + s % 2]) for s in range(6)]
     for network in cases:
         question = (network, pg.find_equilibrium(network), TARGETS, [-0.3, 0.2][: len(network.outputs)])
         exact = pg.adjoint(*question, wrt=("omega", "coupling"))
@@ -210,7 +236,7 @@ def test_finite_differences_shorten_their_step_near_the_end_of_locking(gap):
     """With a step of 1e-5 for all, they would be off by (step / gap^2)^2 / 2, and lose the state at the last."""
     network, slope = _nearly_lost(gap)
     equilibrium = pg.find_equilibrium(network)
-    gradient = pg.finite_difference(network, equilibrium, TARGETS, [0.3])
+    gradient = pg.gradients.finite_difference(network, equilibrium, TARGETS, [0.3])
     assert gradient.omega[1] == pytest.approx(slope, rel=1e-5)
     assert abs(gradient.omega[1] - slope) <= gradient.error["omega"][1] + 1e-9 * abs(slope)
 
@@ -218,24 +244,26 @@ def test_finite_differences_shorten_their_step_near_the_end_of_locking(gap):
 def test_a_step_that_was_given_is_taken_and_its_error_stated():
     network, slope = _nearly_lost(6e-3)
     equilibrium = pg.find_equilibrium(network)
-    with pytest.warns(pg.GradientWarning, match="finite_difference: the gradient by omega may be off by"):
-        gradient = pg.finite_difference(network, equilibrium, TARGETS, [0.3], step=1e-5)
+    with pytest.warns(pg.gradients.GradientWarning, match="finite_difference: the gradient by omega may be off by"):
+        gradient = pg.gradients.finite_difference(network, equilibrium, TARGETS, [0.3], step=1e-5)
     assert 0.01 < abs(gradient.omega[1] / slope - 1) < gradient.relative_error("omega")
 
 
 def test_the_error_of_a_long_step_is_stated_half_as_large_again_as_it_is():
     """Half the step tells the error of a smooth cost; half of that more is left for what it does not tell."""
-    network = pg.random_network(8, seed=3)
+    network = pg.networks.random_network(8, seed=3)
     question = (network, pg.find_equilibrium(network), TARGETS, [-0.2, 0.2])
-    rough, exact = (method(*question, wrt="omega", **options)
-                    for method, options in ((pg.finite_difference, {"step": 0.01}), (pg.adjoint, {})))  # fmt: skip
+    rough, exact = (
+        method(*question, wrt="omega", **options)
+        for method, options in ((pg.gradients.finite_difference, {"step": 0.01}), (pg.adjoint, {}))
+    )
     moving = list(network.free)
     off = np.abs(rough.omega - exact.omega)[moving]
     np.testing.assert_allclose(rough.error["omega"][moving], 1.5 * off, rtol=1e-3)
 
 
 def test_an_equilibrium_settled_loosely_has_a_gradient_that_says_so():
-    network = pg.random_network(10, seed=2)
+    network = pg.networks.random_network(10, seed=2)
     tight = pg.find_equilibrium(network)
     loose = pg.find_equilibrium(network, start=tight.phases + 1e-9 * np.sin(np.arange(10.0)), solver=_Idle())
     exact, rough = (pg.adjoint(network, each, TARGETS, [-0.2, 0.2]) for each in (tight, loose))
@@ -250,12 +278,12 @@ def test_a_state_that_the_force_left_on_it_would_carry_far_away_has_no_error_tha
     network = pg.Network([[0, 1]], 1.0, [-frequency, frequency], outputs=[1])
     loose = pg.find_equilibrium(network, start=[0.0, np.pi / 2 - gap], solver=_Idle())
     assert loose.stable
-    with pytest.warns(pg.GradientWarning, match="more than ten times the size"):
+    with pytest.warns(pg.gradients.GradientWarning, match="more than ten times the size"):
         gradient = pg.adjoint(network, loose, TARGETS, [0.3])
     assert np.all(gradient.error["omega"] == np.inf)
 
 
-@pytest.mark.parametrize("method", [pg.adjoint, pg.holomorphic, pg.finite_difference])
+@pytest.mark.parametrize("method", [pg.adjoint, pg.gradients.holomorphic, pg.gradients.finite_difference])
 def test_phases_many_turns_away_cost_digits_that_the_error_tells(method):
     """The angle to a field is rounded as the phase is: after a hundred thousand turns in the tenth decimal."""
     network = pg.Network([[0, 1]], 1.0, [0.1, 0.3], field_strength=[1.0, 2.0], field_phase=[0.2, -0.1], outputs=[1])
@@ -270,10 +298,10 @@ def test_phases_many_turns_away_cost_digits_that_the_error_tells(method):
 def test_the_products_of_the_linear_system_and_their_sizes_are_those_of_the_laplacian():
     """No weight is negative here, so that a size is a product too, of positive numbers."""
     nodes = np.arange(6.0)
-    network = pg.random_network(6, seed=1).replace(field_strength=0.1 + nodes, field_phase=0.1 * nodes)
+    network = pg.networks.random_network(6, seed=1).replace(field_strength=0.1 + nodes, field_phase=0.1 * nodes)
     equilibrium = pg.find_equilibrium(network)
     question = pose("adjoint", network, equilibrium, TARGETS, [0.1, 0.2], "omega", "relative")
-    matrix, vector = pg.laplacian(network, equilibrium.phases), np.cos(3 * nodes)[None]
+    matrix, vector = pg.dynamics.laplacian(network, equilibrium.phases), np.cos(3 * nodes)[None]
     product, size = transposed_product(question.system, question.phases, vector)
     np.testing.assert_allclose(product, vector @ matrix, atol=1e-13)
     np.testing.assert_allclose(size, np.abs(vector) @ np.abs(matrix), atol=1e-13)
@@ -282,8 +310,16 @@ def test_the_products_of_the_linear_system_and_their_sizes_are_those_of_the_lapl
 @pytest.mark.parametrize("method", METHODS)
 def test_a_parameter_that_the_cost_does_not_feel_is_worth_no_warning(method):
     """A clamped oscillator stands between the output and the field: what is left of that gradient is rounding."""
-    network = pg.Network([[0, 1], [0, 2]], [1.0, 1.3], [0.0, 0.1, 0.2], inputs=[0], input_mode="phase", outputs=[1],
-                         field_strength=[0.0, 0.0, 50.0], field_phase=[0.0, 0.0, 0.4])  # fmt: skip
+    network = pg.Network(
+        [[0, 1], [0, 2]],
+        [1.0, 1.3],
+        [0.0, 0.1, 0.2],
+        inputs=[0],
+        input_mode="phase",
+        outputs=[1],
+        field_strength=[0.0, 0.0, 50.0],
+        field_phase=[0.0, 0.0, 0.4],
+    )
     gradient = method(network, pg.find_equilibrium(network, [0.3]), TARGETS, [0.1], wrt="field_phase")
     assert np.max(np.abs(gradient.field_phase) + gradient.error["field_phase"]) < 1e-13
 
@@ -302,14 +338,14 @@ def test_autograd_warns_where_a_terms_two_writings_disagree():
         def torch_force(self, graph, values, phases):
             return 1.5 * super().torch_force(graph, values, phases)
 
-    network = pg.ring(5, omega=[0.0, 0.1, 0.0, -0.1, 0.0], outputs=[2], terms=[Wrong()], third_strength=1e-3)
+    network = pg.networks.ring(5, omega=[0.0, 0.1, 0.0, -0.1, 0.0], outputs=[2], terms=[Wrong()], third_strength=1e-3)
     equilibrium = pg.find_equilibrium(network.replace(third_strength=np.full(5, 1e-3)))
-    with pytest.warns(pg.GradientWarning):
-        pg.autograd(network, equilibrium, TARGETS, [0.4], wrt="third_strength")
+    with pytest.warns(pg.gradients.GradientWarning):
+        pg.gradients.autograd(network, equilibrium, TARGETS, [0.4], wrt="third_strength")
 
 
 def test_errors_are_printed_and_stand_in_the_table():
-    network = pg.random_network(6, seed=1)
+    network = pg.networks.random_network(6, seed=1)
     question = (network, pg.find_equilibrium(network), TARGETS, [-0.2, 0.2])
     gradient = pg.two_phase(*question, beta=0.01)
     assert f"error at most {np.max(gradient.error['omega']):.1g}" in str(gradient)
@@ -319,7 +355,7 @@ def test_errors_are_printed_and_stand_in_the_table():
 
 
 def test_training_on_a_biased_gradient_says_so_once():
-    network = pg.from_matrix(pg.to_matrix(BIASED), omega=BIASED.omega, inputs=[0], outputs=[2])
+    network = pg.networks.from_matrix(pg.networks.to_matrix(BIASED), omega=BIASED.omega, inputs=[0], outputs=[2])
     x = 0.2 * np.linspace(-1, 1, 6)[:, None]
     options = {"objective": TARGETS, "learn": "coupling", "epochs": 3, "learning_rate": 0.01}
     with warnings.catch_warnings(record=True) as said:

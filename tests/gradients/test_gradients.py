@@ -8,8 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from random_networks import ONE_WAY, RECIPROCAL, inputs_for, make_network, networks
 
 import phasegrad as pg
@@ -20,9 +19,9 @@ ALL = {
     "adjoint": pg.adjoint,
     "two_phase": pg.two_phase,
     "centred": pg.centred,
-    "holomorphic": pg.holomorphic,
-    "finite_difference": pg.finite_difference,
-    "autograd": pg.autograd,
+    "holomorphic": pg.gradients.holomorphic,
+    "finite_difference": pg.gradients.finite_difference,
+    "autograd": pg.gradients.autograd,
 }
 
 
@@ -71,7 +70,7 @@ def test_an_oscillator_that_stands_still_does_not_stop_the_second_implementation
     """The one that hangs alone on the reference is where Newton begins; the others are two decimals away."""
     network = pg.Network([[0, 1], [1, 2], [1, 3]], 1.0, [-0.4, 0.0, 0.4, 0.0], outputs=[2], reference=1)
     question = (network, pg.find_equilibrium(network), TARGETS, [0.1])
-    gradient = pg.autograd(*question)
+    gradient = pg.gradients.autograd(*question)
     np.testing.assert_allclose(gradient.omega, pg.adjoint(*question).omega, atol=1e-13)
 
 
@@ -89,10 +88,10 @@ def test_all_methods_agree_on_every_parameter_of_reciprocal_networks(network, fr
     wrt = tuple(network.parameters)
     exact = pg.adjoint(*question, wrt=wrt, frequencies=frequencies)
     compare = {
-        "autograd": (pg.autograd(*question, wrt=wrt, frequencies=frequencies), 1e-10),
-        "holomorphic": (pg.holomorphic(*question, wrt=wrt, frequencies=frequencies), 1e-10),
-        "circle": (pg.holomorphic(*question, wrt=wrt, frequencies=frequencies, beta=1e-3, points=4), 1e-8),
-        "finite_difference": (pg.finite_difference(*question, wrt=wrt, frequencies=frequencies), 1e-5),
+        "autograd": (pg.gradients.autograd(*question, wrt=wrt, frequencies=frequencies), 1e-10),
+        "holomorphic": (pg.gradients.holomorphic(*question, wrt=wrt, frequencies=frequencies), 1e-10),
+        "circle": (pg.gradients.holomorphic(*question, wrt=wrt, frequencies=frequencies, beta=1e-3, points=4), 1e-8),
+        "finite_difference": (pg.gradients.finite_difference(*question, wrt=wrt, frequencies=frequencies), 1e-5),
         "centred": (pg.centred(*question, wrt=wrt, frequencies=frequencies, beta=1e-4), 1e-4),
         "two_phase": (pg.two_phase(*question, wrt=wrt, frequencies=frequencies, beta=1e-5), 1e-2),
     }
@@ -112,7 +111,7 @@ def test_without_reciprocity_the_exact_methods_agree_direction_by_direction(netw
     question = settled(network, seed)
     names = tuple(network.parameters)
     exact = pg.adjoint(*question, wrt=names)
-    for method, tolerance in ((pg.finite_difference, 1e-5), (pg.autograd, 1e-10)):
+    for method, tolerance in ((pg.gradients.finite_difference, 1e-5), (pg.gradients.autograd, 1e-10)):
         other = method(*question, wrt=names)
         for name in names:
             np.testing.assert_allclose(other[name], exact[name], atol=tolerance * np.abs(exact.omega).max())
@@ -122,12 +121,12 @@ def test_without_reciprocity_two_phase_is_biased_by_what_theory_says():
     """It measures L^-1 c where the gradient is L^-T c."""
     question = settled(make_network(9, 4, kind="non-reciprocal").replace(grounded=True))
     network, equilibrium, _, target = question
-    matrix = pg.laplacian(network, equilibrium.phases)
+    matrix = pg.dynamics.laplacian(network, equilibrium.phases)
     slope = np.zeros(network.size)
     slope[list(network.outputs)] = equilibrium.phases[list(network.outputs)] - target
     slope = slope[network.free]
-    with pytest.warns(pg.GradientWarning, match="The coupling is not reciprocal"):
-        measured = pg.holomorphic(*question).omega[network.free]
+    with pytest.warns(pg.gradients.GradientWarning, match="The coupling is not reciprocal"):
+        measured = pg.gradients.holomorphic(*question).omega[network.free]
     np.testing.assert_allclose(measured, np.linalg.solve(matrix, slope), rtol=1e-10)
     np.testing.assert_allclose(pg.adjoint(*question).omega[network.free], np.linalg.solve(matrix.T, slope), rtol=1e-10)
     assert relative_error(measured, np.linalg.solve(matrix.T, slope)) > 1e-3
@@ -136,8 +135,8 @@ def test_without_reciprocity_two_phase_is_biased_by_what_theory_says():
 @given(networks(kinds=("plain", "driven")), st.integers(0, 2**31))
 def test_raw_is_centred_minus_its_mean_and_sums_to_zero(network, seed):
     question = settled(network, seed)
-    centred = pg.finite_difference(*question).omega
-    raw = pg.finite_difference(*question, frequencies="raw").omega
+    centred = pg.gradients.finite_difference(*question).omega
+    raw = pg.gradients.finite_difference(*question, frequencies="raw").omega
     np.testing.assert_allclose(raw, centred - centred.mean(), atol=1e-7)
 
 
@@ -145,7 +144,7 @@ def test_raw_is_centred_minus_its_mean_and_sums_to_zero(network, seed):
 def test_where_the_frame_is_fixed_raw_and_centred_are_the_same(network, seed):
     question = settled(network, seed)
     np.testing.assert_array_equal(pg.adjoint(*question).omega, pg.adjoint(*question, frequencies="raw").omega)
-    differences = pg.finite_difference(*question, frequencies="raw").omega
+    differences = pg.gradients.finite_difference(*question, frequencies="raw").omega
     np.testing.assert_allclose(pg.adjoint(*question).omega, differences, atol=1e-7)
 
 
@@ -192,7 +191,7 @@ class TestBatches:
         inputs = np.array([[0.5, -0.5], [400.0, -400.0], [0.1, 0.9]])
         options = {"beta": 0.05} if name in ("two_phase", "centred") else {}
         equilibrium = pg.find_equilibrium(network, inputs)
-        with pytest.warns(pg.GradientWarning, match="of 3 samples 1 have no gradient"):
+        with pytest.warns(pg.gradients.GradientWarning, match="of 3 samples 1 have no gradient"):
             whole = ALL[name](network, equilibrium, TARGETS, [-0.2, 0.2], **options)
         assert whole.valid.tolist() == [True, False, True]
         assert np.all(np.isnan(whole.omega[1]))
@@ -223,30 +222,30 @@ class TestBatches:
         network = pg.Network([[0, 1]], 1.0, [0.0, 0.0], outputs=[1])
         equilibrium = pg.find_equilibrium(network, start=[0.0, np.pi])
         options = {"beta": 1e-4} if name in ("two_phase", "centred") else {}
-        with pytest.warns(pg.GradientWarning, match="1 have one at an equilibrium that is not stable"):
+        with pytest.warns(pg.gradients.GradientWarning, match="1 have one at an equilibrium that is not stable"):
             gradient = ALL[name](network, equilibrium, TARGETS, [3.0], **options)
         assert gradient.status == pg.Status.UNSTABLE
         assert gradient.omega[1] == pytest.approx(-(np.pi - 3.0), rel=1e-3)
 
     def test_a_singular_state_has_no_gradient(self):
         """Four oscillators a quarter turn apart: every weight of the Laplacian is cos(pi / 2), rounding aside."""
-        network = pg.ring(4, outputs=[2])
+        network = pg.networks.ring(4, outputs=[2])
         equilibrium = pg.find_equilibrium(network, start=np.arange(4) * np.pi / 2)
-        with pytest.warns(pg.GradientWarning, match="1 have no gradient"):
+        with pytest.warns(pg.gradients.GradientWarning, match="1 have no gradient"):
             gradient = pg.adjoint(network, equilibrium, TARGETS, [1.0])
         assert np.all(np.isnan(gradient.omega))
 
     @pytest.mark.parametrize("distance", [1e-4, 1e-8, 1e-11])
     def test_holomorphic_keeps_its_digits_close_to_the_target(self, distance):
-        network = pg.random_network(15, seed=3)
+        network = pg.networks.random_network(15, seed=3)
         equilibrium = pg.find_equilibrium(network)
         target = equilibrium.phases[list(network.outputs)] + distance
         question = (network, equilibrium, TARGETS, target)
         exact = pg.adjoint(*question).omega
         # The distance itself is known to the rounding of the phases, which are below 0.1.
         tolerance = 1e-13 + 0.1 * np.finfo(float).eps / distance
-        assert relative_error(pg.holomorphic(*question).omega, exact) < tolerance
-        assert relative_error(pg.holomorphic(*question, beta=1e-8).omega, exact) < tolerance
+        assert relative_error(pg.gradients.holomorphic(*question).omega, exact) < tolerance
+        assert relative_error(pg.gradients.holomorphic(*question, beta=1e-8).omega, exact) < tolerance
 
 
 class TestBeta:
@@ -258,9 +257,9 @@ class TestBeta:
         cases += [pg.layered(2, 5, 2, seed=1).replace(inputs=()), _path(30)]
         for network in cases:
             question = settled(network)
-            beta = pg.suggest_beta(*question, error=error, method=name)
+            beta = pg.gradients.suggest_beta(*question, error=error, method=name)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", pg.GradientWarning)
+                warnings.simplefilter("ignore", pg.gradients.GradientWarning)
                 nudged = method(*question, beta=beta).omega
             assert relative_error(nudged, pg.adjoint(*question).omega) <= 1.5 * error
 
@@ -269,18 +268,20 @@ class TestBeta:
         question = settled(_path(8))
         exact, errors = pg.adjoint(*question).omega, []
         for error in (1e-3, 1e-5):
-            beta = pg.suggest_beta(*question, error=error, method=method.__name__)
+            beta = pg.gradients.suggest_beta(*question, error=error, method=method.__name__)
             errors.append(relative_error(method(*question, beta=beta).omega, exact))
         assert errors[0] / errors[1] == pytest.approx(100, rel=0.1)
 
     def test_a_thousandth_is_the_error_that_is_allowed_if_none_is_given(self):
         question = settled(_path(30))
-        assert pg.suggest_beta(*question) == pg.suggest_beta(*question, error=1e-3, method="two_phase")
+        assert pg.gradients.suggest_beta(*question) == pg.gradients.suggest_beta(
+            *question, error=1e-3, method="two_phase"
+        )
 
     def test_a_gradient_says_which_nudge_it_was_made_with(self):
         question = settled(_path(5))
         assert pg.centred(*question, beta=0.002).beta == 0.002
-        assert pg.two_phase(*question).beta == pytest.approx(pg.suggest_beta(*question, error=5e-4))
+        assert pg.two_phase(*question).beta == pytest.approx(pg.gradients.suggest_beta(*question, error=5e-4))
         assert pg.adjoint(*question).beta is None
 
     def test_left_out_the_nudge_is_chosen_well(self):
@@ -289,17 +290,19 @@ class TestBeta:
             exact = pg.adjoint(*question).omega
             assert relative_error(pg.two_phase(*question).omega, exact) <= 1e-3
             assert relative_error(pg.centred(*question).omega, exact) <= 1e-5
-            assert relative_error(pg.holomorphic(*question).omega, exact) <= 1e-13
-            assert relative_error(pg.holomorphic(*question, points=4).omega, exact) <= 1e-8
+            assert relative_error(pg.gradients.holomorphic(*question).omega, exact) <= 1e-13
+            assert relative_error(pg.gradients.holomorphic(*question, points=4).omega, exact) <= 1e-8
 
     def test_a_nudge_far_too_strong_is_called_so(self):
         question = settled(_path(30))
-        with pytest.warns(pg.GradientWarning, match=r"beta=0.1 is too strong. Try beta=0\.00\d, or leave beta out"):
+        with pytest.warns(
+            pg.gradients.GradientWarning, match=r"beta=0.1 is too strong. Try beta=0\.00\d, or leave beta out"
+        ):
             wrong = pg.two_phase(*question, beta=0.1)
         assert relative_error(wrong.omega, pg.adjoint(*question).omega) > 0.5
 
     def test_a_nudge_lost_in_rounding_is_called_so(self):
-        with pytest.warns(pg.GradientWarning, match="moved no oscillator"):
+        with pytest.warns(pg.gradients.GradientWarning, match="moved no oscillator"):
             pg.two_phase(*settled(make_network(6, 0)), beta=1e-17)
 
     def test_the_papers_nudge_on_its_network_is_fine(self):
@@ -347,7 +350,7 @@ class TestTable:
 
 
 class TestBadInput:
-    @pytest.mark.parametrize("method", [pg.two_phase, pg.centred, pg.holomorphic])
+    @pytest.mark.parametrize("method", [pg.two_phase, pg.centred, pg.gradients.holomorphic])
     @pytest.mark.parametrize("beta", [0, -0.1, math.nan, math.inf, "strong"])
     def test_a_nudge_that_is_not_positive_is_refused(self, method, beta):
         with pytest.raises(ValueError, match=f"'beta' parameter of {method.__name__} must be a float greater than 0"):
@@ -367,10 +370,10 @@ class TestBadInput:
             ),
             (lambda q: pg.adjoint(*q, wrt="field_phase"), "'wrt' parameter of adjoint for this network"),
             (lambda q: pg.adjoint(*q, frequencies="mean"), "'frequencies' parameter of adjoint"),
-            (lambda q: pg.finite_difference(*q, step=0), "'step' parameter of finite_difference"),
-            (lambda q: pg.holomorphic(*q, points=0), "'points' parameter of holomorphic"),
-            (lambda q: pg.suggest_beta(*q, error=0), "'error' parameter of suggest_beta"),
-            (lambda q: pg.suggest_beta(*q, method="adjoint"), "'method' parameter of suggest_beta"),
+            (lambda q: pg.gradients.finite_difference(*q, step=0), "'step' parameter of finite_difference"),
+            (lambda q: pg.gradients.holomorphic(*q, points=0), "'points' parameter of holomorphic"),
+            (lambda q: pg.gradients.suggest_beta(*q, error=0), "'error' parameter of suggest_beta"),
+            (lambda q: pg.gradients.suggest_beta(*q, method="adjoint"), "'method' parameter of suggest_beta"),
             (lambda q: pg.check_gradients(*q, methods=["backprop"]), "'methods' parameter of check_gradients"),
             (lambda q: pg.adjoint(make_network(9, 0), *q[1:]), "The equilibrium has 5 oscillators, the network 9"),
             (lambda q: pg.adjoint(*q[:3], [[0, 0, 0]]), "one per output"),
@@ -406,7 +409,7 @@ class TestBadInput:
         monkeypatch.delitem(sys.modules, "torch", raising=False)
         monkeypatch.setattr(builtins, "__import__", without_torch)
         with pytest.raises(ImportError, match=r"pip install '\.\[torch\]'"):
-            pg.autograd(*settled(make_network(5, 0)))
+            pg.gradients.autograd(*settled(make_network(5, 0)))
 
 
 def _path(n: int) -> pg.Network:
@@ -417,18 +420,18 @@ def _path(n: int) -> pg.Network:
 
 def test_what_solvers_kept_about_one_network_says_nothing_about_another():
     """All phases zero is an equilibrium of both, stable with attraction and unstable with repulsion."""
-    network = pg.signed_layers(4, 60, 3, seed=0)
+    network = pg.networks.signed_layers(4, 60, 3, seed=0)
     calm = network.replace(field_phase=np.zeros(network.size), coupling=np.abs(network.coupling))
     equilibrium = pg.find_equilibrium(calm, np.zeros((1500, 4)), solver="batch")
     assert equilibrium.stable.all()
     other = calm.replace(coupling=-5 * calm.coupling)
-    with pytest.warns(pg.GradientWarning):
+    with pytest.warns(pg.gradients.GradientWarning):
         status = pg.centred(other, equilibrium, pg.PhaseTargets(), [1e-3, -1e-3, 0.0], beta=1e-3).status
     assert not np.any(status == pg.Status.STABLE)
 
 
 def test_equilibria_and_gradients_can_be_pickled():
-    network = pg.signed_layers(2, 5, 2)
+    network = pg.networks.signed_layers(2, 5, 2)
     equilibrium = pg.find_equilibrium(network, [[0.1, 0.2]], solver="batch")
     gradient = pg.adjoint(network, equilibrium, pg.PhaseTargets(), [0.1, 0.0], wrt=["coupling"])
     again, slope = pickle.loads(pickle.dumps((equilibrium, gradient)))

@@ -18,24 +18,39 @@ from phasegrad.gradients._problem import pose
 TARGETS = pg.PhaseTargets()
 METHODS = {
     method.__name__: method
-    for method in (pg.adjoint, pg.two_phase, pg.centred, pg.holomorphic, pg.finite_difference, pg.autograd)
+    for method in (
+        pg.adjoint,
+        pg.two_phase,
+        pg.centred,
+        pg.gradients.holomorphic,
+        pg.gradients.finite_difference,
+        pg.gradients.autograd,
+    )
 }
 #: Relative error that each method promises where nothing is said of its nudge or its step.
-PROMISED = {"adjoint": 1e-7, "two_phase": 2e-3, "centred": 1e-5, "holomorphic": 1e-7, "finite_difference": 1e-6,
-            "autograd": 1e-7}  # fmt: skip
+PROMISED = {
+    "adjoint": 1e-7,
+    "two_phase": 2e-3,
+    "centred": 1e-5,
+    "holomorphic": 1e-7,
+    "finite_difference": 1e-6,
+    "autograd": 1e-7,
+}
 RIGHT_WITHOUT_RECIPROCITY = ("adjoint", "finite_difference", "autograd")
 MODES = ("frequency", "phase")
 #: Images of two channels under a convolution with a stride and padding, which the outputs see too.
-LAYOUT = pg.Layout([(2, 3, 4), (2, 2, 2), (2,)], [pg.Link(0, 1, 3, 2, 1), pg.Link(1, 2), pg.Link(0, 2)])
+LAYOUT = pg.networks.Layout(
+    [(2, 3, 4), (2, 2, 2), (2,)], [pg.networks.Link(0, 1, 3, 2, 1), pg.networks.Link(1, 2), pg.networks.Link(0, 2)]
+)
 by_method = pytest.mark.parametrize("method", METHODS)
 by_mode = pytest.mark.parametrize("mode", MODES)
 
 
-class Third(pg.NodeField):
+class Third(pg.terms.NodeField):
     """A pull at the third harmonic: a term that the library does not have."""
 
-    every = (pg.Parameter("third_strength", least=0.0), pg.Parameter("third_phase", default=0.0))
-    interaction = pg.OddSeries((0.0, 0.0, 1.0))
+    every = (pg.terms.Parameter("third_strength", least=0.0), pg.terms.Parameter("third_phase", default=0.0))
+    interaction = pg.terms.OddSeries((0.0, 0.0, 1.0))
 
 
 def build(seed: int, mode: str, *, kind: str = "plain", **options) -> pg.Network:
@@ -105,7 +120,7 @@ def test_without_reciprocity_three_are_right_and_the_nudged_say_that_they_are_no
     for method in RIGHT_WITHOUT_RECIPROCITY:
         gradient = gradient_of(method, network, x, target)
         np.testing.assert_allclose(gradient.inputs, measured, rtol=0, atol=1e-6 * largest)
-    with pytest.warns(pg.GradientWarning, match="not reciprocal"):
+    with pytest.warns(pg.gradients.GradientWarning, match="not reciprocal"):
         nudged = gradient_of("centred", network, x, target)
     off = np.abs(nudged.inputs - measured)
     assert np.max(off) > 0.01 * largest
@@ -166,12 +181,20 @@ def test_names_of_oscillators_do_not_matter_and_the_order_of_inputs_is_that_of_t
     old = np.argsort(new)
     fields = {name: network.parameters[name][old] for name in ("field_strength", "field_phase")}
     renamed = pg.Network(
-        new[network.edges], network.coupling, network.omega[old], inputs=new[[3, 5, 1]], outputs=new[[6, 2]],
-        input_mode=mode, input_scale=network.input_scale, interaction=network.interaction, **fields,
-    )  # fmt: skip
+        new[network.edges],
+        network.coupling,
+        network.omega[old],
+        inputs=new[[3, 5, 1]],
+        outputs=new[[6, 2]],
+        input_mode=mode,
+        input_scale=network.input_scale,
+        interaction=network.interaction,
+        **fields,
+    )
     for method in METHODS:
-        before, after = (gradient_of(method, each, data_, target).inputs
-                         for each, data_ in ((network, x), (renamed, x[[2, 0, 1]])))  # fmt: skip
+        before, after = (
+            gradient_of(method, each, data_, target).inputs for each, data_ in ((network, x), (renamed, x[[2, 0, 1]]))
+        )
         np.testing.assert_allclose(after, before[[2, 0, 1]], rtol=0, atol=1e-8)
 
 
@@ -226,8 +249,16 @@ def test_a_linear_layer_in_front_learns_by_the_chain_rule(mode):
 @by_mode
 def test_a_large_sparse_network_answers_data_too(mode):
     """On compressed rows; the slope along one direction of all the data."""
-    network = pg.lattice(20, 20, inputs=range(20), outputs=(250, 399), input_mode=mode, input_scale=0.2, reference=210,
-                         **({} if mode == "phase" else {"field_strength": 0.1}))  # fmt: skip
+    network = pg.networks.lattice(
+        20,
+        20,
+        inputs=range(20),
+        outputs=(250, 399),
+        input_mode=mode,
+        input_scale=0.2,
+        reference=210,
+        **({} if mode == "phase" else {"field_strength": 0.1}),
+    )
     x, way = np.random.default_rng(1).uniform(-1, 1, (2, 20))
     target, step = np.array([0.1, -0.2]), 1e-4
     rise = cost_of(network, x + step * way, target) - cost_of(network, x - step * way, target)
@@ -253,7 +284,7 @@ def test_phases_many_turns_away_cost_digits_that_the_error_tells(method):
 @by_method
 def test_a_mean_far_away_costs_digits_that_the_error_tells(method):
     """Data drives every oscillator, so that the network's own frequencies say nothing of how they are rounded."""
-    network = pg.ring(4, inputs=range(4), outputs=[2], input_scale=0.3, omega=np.zeros(4))
+    network = pg.networks.ring(4, inputs=range(4), outputs=[2], input_scale=0.3, omega=np.zeros(4))
     x, target, far = np.array([1, -3, 2, -2]) / 4, np.array([0.1]), 2.0**24
     truth = gradient_of("adjoint", network, x, target).inputs
     gradient = gradient_of(method, network, x + far, target)
@@ -318,7 +349,7 @@ def test_the_table_of_all_methods_takes_it_and_says_so():
 
 @by_method
 def test_without_data_there_is_no_gradient_by_it(method):
-    plain = pg.random_network(6, seed=0)
+    plain = pg.networks.random_network(6, seed=0)
     with pytest.raises(ValueError, match=rf"{method} was asked .* by 'inputs', but this network has none. Name them"):
         METHODS[method](plain, pg.find_equilibrium(plain), TARGETS, [0.1, 0.2], wrt="inputs")
     network = build(0, "frequency")
@@ -330,23 +361,23 @@ def test_a_wrong_name_is_told_that_inputs_may_be_asked_for_where_there_are_any()
     network = build(0, "phase")
     with pytest.raises(ValueError, match=r"one of 'omega', 'coupling', 'inputs'\. Got 'input'"):
         gradient_of("adjoint", network, data(0), goals(0), wrt="input")
-    plain = pg.random_network(6, seed=0)
+    plain = pg.networks.random_network(6, seed=0)
     with pytest.raises(ValueError, match=r"one of 'omega', 'coupling'\. Got 'input'"):
         pg.adjoint(plain, pg.find_equilibrium(plain), TARGETS, [0.1, 0.2], wrt="input")
 
 
 def test_no_term_of_ones_own_may_call_a_parameter_inputs():
-    class Clash(pg.NodeField):
-        every = (pg.Parameter("inputs"), pg.Parameter("clash_phase", default=0.0))
+    class Clash(pg.terms.NodeField):
+        every = (pg.terms.Parameter("inputs"), pg.terms.Parameter("clash_phase", default=0.0))
 
     with pytest.raises(ValueError, match="Clash has a parameter called 'inputs', which is a field of Network"):
-        pg.ring(4, terms=[Clash()])
+        pg.networks.ring(4, terms=[Clash()])
 
 
-class Wind(pg.Term):
+class Wind(pg.terms.Term):
     """A second force that data sets: a share of the frequency of every input blows on all oscillators."""
 
-    every = (pg.Parameter("wind", default=0.0),)
+    every = (pg.terms.Parameter("wind", default=0.0),)
     drives = True
     share = 0.2
 
@@ -403,7 +434,7 @@ def test_a_nudge_given_by_hand_is_judged_by_what_it_does_to_the_gradient_by_data
     network, x, target = build(3, mode), data(3), goals(3)
     exact = gradient_of("adjoint", network, x, target).inputs
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pg.GradientWarning)
+        warnings.simplefilter("ignore", pg.gradients.GradientWarning)
         strong = gradient_of("two_phase", network, x, target, beta=0.3)
     off = np.abs(strong.inputs - exact)
     assert np.max(off) > 1e-3 * np.max(np.abs(exact))

@@ -107,14 +107,16 @@ class TestNewMethod:
     def test_engines_that_do_not_have_it_say_so(self):
         network = pg.layered(2, 3, 2, seed=1)
         data = np.array([[0.3, -0.5]]), np.array([[0.2, -0.1]])
-        plan = pg.paper_plan("omega", objective=pg.PhaseTargets(), gradient="backward", warm_start="none")
+        plan = pg.training.paper_plan("omega", objective=pg.PhaseTargets(), gradient="backward", warm_start="none")
         with pytest.raises(ValueError, match="lanes have the gradients"):
             prepare(network, data, plan, engine="lanes")
 
     def test_a_nudge_is_suggested_and_a_measurement_planned(self):
         question = asked()
-        assert pg.suggest_beta(*question, method="backward") == pg.suggest_beta(*question, method="two_phase")
-        plan = pg.plan_measurement(*question, pg.Readout(0.001), method="backward")
+        assert pg.gradients.suggest_beta(*question, method="backward") == pg.gradients.suggest_beta(
+            *question, method="two_phase"
+        )
+        plan = pg.measurement.plan_measurement(*question, pg.measurement.Readout(0.001), method="backward")
         assert plan.states == 2
         assert plan.cosine > 0.9
 
@@ -166,7 +168,7 @@ class TestPhysicsAlone:
         pg.two_phase(*question, error=False)
         assert solves
         assert not any(solves)
-        with pytest.warns(pg.GradientWarning):
+        with pytest.warns(pg.gradients.GradientWarning):
             pg.two_phase(*question)
         assert any(solves)
 
@@ -189,17 +191,17 @@ class TestPhysicsAlone:
     def test_nothing_is_warned_about_an_error_that_is_not_known(self):
         question = asked()
         pg.two_phase(*question, beta=5.0, error=False)
-        with pytest.warns(pg.GradientWarning, match="may be off"):
+        with pytest.warns(pg.gradients.GradientWarning, match="may be off"):
             pg.two_phase(*question, beta=5.0)
 
     def test_samples_without_an_equilibrium_are_still_told(self):
         question = asked()
-        with pytest.warns(pg.GradientWarning, match="parameters found no rest"):
-            gradient = pg.continuous(*question, rate=1e3, error=False)
+        with pytest.warns(pg.gradients.GradientWarning, match="parameters found no rest"):
+            gradient = pg.gradients.continuous(*question, rate=1e3, error=False)
         assert not gradient.valid.any()
 
     def test_a_meter_needs_a_nudge(self):
-        question, meter = asked(), pg.Readout(0.001)
+        question, meter = asked(), pg.measurement.Readout(0.001)
         with pytest.raises(ValueError, match="'beta' parameter of two_phase"):
             pg.two_phase(*question, readout=meter, error=False)
         usual, alone = (pg.two_phase(*question, beta=0.1, readout=meter, error=error) for error in (True, False))

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from random_networks import KINDS, RECIPROCAL, inputs_for, make_network
 from scipy.optimize import brentq, root
 
@@ -33,8 +32,16 @@ def one_way(kind, seed=0, size=8):
     options = {name: base.parameters[name] for name in base.parameters if name not in ("coupling", "omega")}
     if kind in ("clamped", "driven"):
         options |= {"inputs": base.inputs, "input_mode": base.input_mode, "input_scale": base.input_scale}
-    return pg.Network(base.edges, base.coupling, base.omega, coupling_reverse=reverse, outputs=base.outputs,
-                      interaction=base.interaction, grounded=kind == "grounded", **options)  # fmt: skip
+    return pg.Network(
+        base.edges,
+        base.coupling,
+        base.omega,
+        coupling_reverse=reverse,
+        outputs=base.outputs,
+        interaction=base.interaction,
+        grounded=kind == "grounded",
+        **options,
+    )
 
 
 def asked(network, batch=(2,), seed=0):
@@ -86,12 +93,12 @@ class TestCorrection:
     def test_the_error_is_of_the_order_of_the_scheme_without_reciprocity_too(self, kind):
         question = asked(one_way(kind))
         assert order(pg.two_phase, question, (4e-3, 2e-3), **ASYMMETRIC) == pytest.approx(1, abs=0.05)
-        assert order(pg.random_sign, question, (4e-3, 2e-3), **ASYMMETRIC) == pytest.approx(1, abs=0.05)
+        assert order(pg.gradients.random_sign, question, (4e-3, 2e-3), **ASYMMETRIC) == pytest.approx(1, abs=0.05)
         assert order(pg.centred, question, (0.04, 0.02), **ASYMMETRIC) == pytest.approx(2, abs=0.05)
         assert order(pg.centred, question, (0.1, 0.05), points=4, **ASYMMETRIC) == pytest.approx(4, abs=0.3)
         wrt = everything(question[0])
         exact = pg.adjoint(*question, wrt=wrt)
-        assert off(pg.holomorphic(*question, wrt=wrt, **ASYMMETRIC), exact) < 1e-10
+        assert off(pg.gradients.holomorphic(*question, wrt=wrt, **ASYMMETRIC), exact) < 1e-10
 
     @given(seed=st.integers(0, 2**31), size=st.integers(3, 10), grounded=st.booleans())
     @settings(max_examples=8)
@@ -103,21 +110,21 @@ class TestCorrection:
         wrt = tuple(network.parameters)
         corrected = pg.centred(*question, wrt=wrt, **ASYMMETRIC)
         exact = pg.adjoint(*question, wrt=wrt)
-        assert 1 - pg.cosine(corrected, exact) < 1e-9
-        assert 1 - pg.cosine(pg.dyadic(*question, wrt=wrt), exact) < 1e-9
+        assert 1 - pg.gradients.cosine(corrected, exact) < 1e-9
+        assert 1 - pg.gradients.cosine(pg.gradients.dyadic(*question, wrt=wrt), exact) < 1e-9
         for name in wrt:
             # What a gradient says of itself covers where it is.
             assert np.all(np.abs(corrected[name] - exact[name]) <= corrected.error[name])
 
     def test_it_warns_no_more_and_the_plain_one_says_what_to_do(self):
         question = asked(one_way("drifting"))
-        with pytest.warns(pg.GradientWarning, match="not reciprocal.*Use correction='asymmetric', or dyadic"):
+        with pytest.warns(pg.gradients.GradientWarning, match="not reciprocal.*Use correction='asymmetric', or dyadic"):
             pg.centred(*question)
         pg.centred(*question, **ASYMMETRIC)
 
     def test_reciprocal_coupling_is_not_touched_by_a_bit(self):
         question = asked(make_network(8, 0, kind="all terms"))
-        for method in (pg.two_phase, pg.centred, pg.holomorphic):
+        for method in (pg.two_phase, pg.centred, pg.gradients.holomorphic):
             assert np.array_equal(method(*question).omega, method(*question, **ASYMMETRIC).omega)
 
     def test_a_common_frequency_and_other_labels_change_nothing(self):
@@ -126,8 +133,14 @@ class TestCorrection:
         faster = pg.centred(*asked(network.replace(omega=network.omega + 5.0)), beta=0.01, **ASYMMETRIC)
         assert np.allclose(faster.omega, first.omega, rtol=1e-8, atol=1e-10)
         swap = np.array([0, 2, 1, 3, 4, 5, 6, 7])
-        relabelled = pg.Network(swap[network.edges], network.coupling, network.omega[swap], outputs=network.outputs,
-                                coupling_reverse=network.coupling_reverse, interaction=network.interaction)  # fmt: skip
+        relabelled = pg.Network(
+            swap[network.edges],
+            network.coupling,
+            network.omega[swap],
+            outputs=network.outputs,
+            coupling_reverse=network.coupling_reverse,
+            interaction=network.interaction,
+        )
         turned = pg.centred(*asked(relabelled), beta=0.01, **ASYMMETRIC)
         assert np.allclose(turned.omega, first.omega[..., swap], rtol=1e-8, atol=1e-10)
 
@@ -137,7 +150,7 @@ class TestCorrection:
         found = []
         for reference in (0, 3):
             moved = network.replace(reference=reference)
-            question = (moved, pg.find_equilibrium(moved), pg.OutputDifferences(), 0)
+            question = (moved, pg.find_equilibrium(moved), pg.objectives.OutputDifferences(), 0)
             with unwarned():
                 found.append(pg.two_phase(*question, beta=0.2, **ASYMMETRIC).omega)
         assert np.allclose(*found, rtol=1e-8, atol=1e-10)
@@ -153,10 +166,10 @@ class TestCorrection:
 
     def test_a_meter_reads_a_corrected_network_too(self):
         question = asked(one_way("grounded"), ())
-        options = {"nudge": "frozen", "readout": pg.Readout(1e-5), "beta": 0.5, "frequencies": "raw"}
+        options = {"nudge": "frozen", "readout": pg.measurement.Readout(1e-5), "beta": 0.5, "frequencies": "raw"}
         measured = pg.centred(*question, **options, **ASYMMETRIC)
         exact = pg.adjoint(*question, frequencies="raw")
-        assert pg.cosine(measured, exact) > 0.999
+        assert pg.gradients.cosine(measured, exact) > 0.999
         assert np.all(np.abs(measured.omega - exact.omega) <= measured.error["omega"])
 
     def test_another_correction_is_refused(self):
@@ -168,7 +181,7 @@ class TestDyadic:
     @pytest.mark.parametrize("kind", [*KINDS, *ONE_WAY[1:3]])
     def test_the_error_is_of_second_order_whatever_the_coupling(self, kind):
         network = one_way(kind) if kind in ONE_WAY[1:3] else make_network(8, 3, kind=kind)
-        assert order(pg.dyadic, asked(network), (0.1, 0.05)) == pytest.approx(2, abs=0.05)
+        assert order(pg.gradients.dyadic, asked(network), (0.1, 0.05)) == pytest.approx(2, abs=0.05)
 
     @pytest.mark.parametrize("kind", ["plain", "grounded", "drifting"])
     def test_the_copies_rest_where_their_joint_function_is_stationary(self, kind):
@@ -189,7 +202,7 @@ class TestDyadic:
             copies = [middle + sign * apart / 2 for sign in (1, -1)]
             outputs = [(copy - copy[reference])[list(network.outputs)] for copy in copies]
             costs = [0.5 * np.sum((each - TARGET) ** 2) for each in outputs]
-            return -apart @ pg.force(network, middle) + beta / 2 * sum(costs)
+            return -apart @ pg.dynamics.force(network, middle) + beta / 2 * sum(costs)
 
         def slope(unknown):
             units = 1e-5 * np.eye(2 * size)
@@ -198,7 +211,7 @@ class TestDyadic:
         start = np.concatenate([equilibrium.phases[free], np.zeros(size)])
         expected = -root(slope, start, tol=1e-12).x[size:] / beta
         with unwarned():
-            found = pg.dyadic(network, equilibrium, pg.PhaseTargets(), TARGET, beta=beta).omega[free]
+            found = pg.gradients.dyadic(network, equilibrium, pg.PhaseTargets(), TARGET, beta=beta).omega[free]
             weak = pg.adjoint(network, equilibrium, pg.PhaseTargets(), TARGET).omega[free]
         assert np.allclose(found, expected, atol=1e-8)
         assert np.abs(found - weak).max() > 1e-5
@@ -206,21 +219,21 @@ class TestDyadic:
     def test_copies_that_find_no_rest_have_no_gradient(self):
         # A cost steeper than everything that holds the copies back.
         question = asked(make_network(6, 1), ())
-        with pytest.warns(pg.GradientWarning, match="1 have no gradient"):
-            gradient = pg.dyadic(*question, beta=1e3)
+        with pytest.warns(pg.gradients.GradientWarning, match="1 have no gradient"):
+            gradient = pg.gradients.dyadic(*question, beta=1e3)
         assert np.isnan(gradient.omega).all()
         assert not gradient.valid
 
     def test_a_strong_nudge_is_said(self):
-        with pytest.warns(pg.GradientWarning, match="too strong. Try beta="):
-            pg.dyadic(*asked(make_network(8, 3, kind="clamped")), beta=0.5, wrt="coupling")
+        with pytest.warns(pg.gradients.GradientWarning, match="too strong. Try beta="):
+            pg.gradients.dyadic(*asked(make_network(8, 3, kind="clamped")), beta=0.5, wrt="coupling")
 
-    @pytest.mark.parametrize("method", [pg.dyadic, pg.centred])
+    @pytest.mark.parametrize("method", [pg.gradients.dyadic, pg.centred])
     def test_the_nudge_that_is_advised_is_as_strong_as_it_may_be(self, method):
         """Its error is one per cent, as far as errors grow by the square of the nudge and one digit goes."""
         question = asked(make_network(8, 3, kind="clamped"))
         exact = pg.adjoint(*question, wrt="coupling").coupling
-        with pytest.warns(pg.GradientWarning, match="too strong") as caught:
+        with pytest.warns(pg.gradients.GradientWarning, match="too strong") as caught:
             method(*question, beta=0.5, wrt="coupling")
         (words,) = [str(each.message) for each in caught if "Try beta=" in str(each.message)]
         advised = float(words.split("Try beta=")[1].split(",")[0])
@@ -233,34 +246,34 @@ class TestContinuous:
         for kind in ("plain", "all terms"):
             question = asked(make_network(8, 3, kind=kind))
             wrt = tuple(question[0].parameters)
-            orders = order(pg.continuous, question, (4e-3, 2e-3), "rate", beta=1e-6, wrt=wrt)
+            orders = order(pg.gradients.continuous, question, (4e-3, 2e-3), "rate", beta=1e-6, wrt=wrt)
             assert orders == pytest.approx(1, abs=0.05)
-            orders = order(pg.continuous, question, (4e-3, 2e-3), rate=1e-7, wrt=wrt)
+            orders = order(pg.gradients.continuous, question, (4e-3, 2e-3), rate=1e-7, wrt=wrt)
             assert orders == pytest.approx(1, abs=0.05)
 
     def test_the_law_in_the_rate_holds_to_all_orders(self):
         question = asked(make_network(8, 3), ())
         network, equilibrium = question[:2]
-        inverse = np.linalg.inv(pg.laplacian(network, equilibrium.phases))
+        inverse = np.linalg.inv(pg.dynamics.laplacian(network, equilibrium.phases))
         fastest, free = np.linalg.eigvalsh(inverse)[-1], network.graph.free
         exact = pg.adjoint(*question).omega[free]
         for share in (0.05, 0.5):
             rate = share / fastest
             with unwarned():
-                found = pg.continuous(*question, rate=rate, beta=1e-6).omega[free]
+                found = pg.gradients.continuous(*question, rate=rate, beta=1e-6).omega[free]
             expected = np.linalg.solve(np.eye(free.size) - rate * inverse, exact)
             assert np.allclose(found, expected, atol=1e-5 * np.abs(expected).max())
-        with pytest.warns(pg.GradientWarning, match="parameters found no rest: they move faster"):
-            assert np.isnan(pg.continuous(*question, rate=1.2 / fastest, beta=1e-6).omega).all()
+        with pytest.warns(pg.gradients.GradientWarning, match="parameters found no rest: they move faster"):
+            assert np.isnan(pg.gradients.continuous(*question, rate=1.2 / fastest, beta=1e-6).omega).all()
 
     def test_data_does_not_move(self):
         question = asked(make_network(8, 3, kind="driven"))
         with pytest.raises(ValueError, match="continuous has no gradient by 'inputs'"):
-            pg.continuous(*question, wrt="inputs")
+            pg.gradients.continuous(*question, wrt="inputs")
         for frequencies in ("raw", "relative"):
-            slow = pg.continuous(*question, rate=1e-7, beta=1e-6, frequencies=frequencies)
+            slow = pg.gradients.continuous(*question, rate=1e-7, beta=1e-6, frequencies=frequencies)
             exact = pg.adjoint(*question, frequencies=frequencies)
-            assert 1 - pg.cosine(slow, exact) < 1e-8
+            assert 1 - pg.gradients.cosine(slow, exact) < 1e-8
 
     def test_network_and_parameters_rest_together(self):
         """The nudged network with its parameters where they went shows the slopes that took them there."""
@@ -268,15 +281,24 @@ class TestContinuous:
         inputs, beta, rate = np.array([0.7]), 0.05, 0.3
         free = pg.find_equilibrium(network, inputs)
         with unwarned():
-            gradient = pg.continuous(network, free, pg.PhaseTargets(), TARGET, beta=beta, rate=rate,
-                                     wrt=("omega", "coupling"), frequencies="raw")  # fmt: skip
+            gradient = pg.gradients.continuous(
+                network,
+                free,
+                pg.PhaseTargets(),
+                TARGET,
+                beta=beta,
+                rate=rate,
+                wrt=("omega", "coupling"),
+                frequencies="raw",
+            )
         moved = np.where(np.isin(np.arange(8), network.inputs), 0.0, -rate * beta * gradient.omega)
         after = network.replace(
             omega=network.omega + moved, coupling=network.coupling - rate * beta * gradient.coupling
         )
         nudged = pg.find_equilibrium(after, inputs, nudge=pg.Nudge(pg.PhaseTargets(), TARGET, beta), start=free.phases)
-        shown = pg.gradient_from_phases(network, free.phases, nudged.phases, beta, inputs=inputs, frequencies="raw",
-                                        wrt=("omega", "coupling"))  # fmt: skip
+        shown = pg.gradients.gradient_from_phases(
+            network, free.phases, nudged.phases, beta, inputs=inputs, frequencies="raw", wrt=("omega", "coupling")
+        )
         for name in ("omega", "coupling"):
             assert np.allclose(gradient[name], shown[name], atol=1e-8)
 
@@ -305,7 +327,7 @@ class TestStochastic:
         errors = []
         for temperature in (0.01, 0.005):
             with unwarned():
-                found = pg.stochastic(*pair(), temperature=temperature, wrt=("omega", "coupling"))
+                found = pg.gradients.stochastic(*pair(), temperature=temperature, wrt=("omega", "coupling"))
             errors.append(np.abs([found.omega[1], found.coupling[0]] - thermal_gradient(temperature)))
         assert np.log2(errors[0] / errors[1]) == pytest.approx(2, abs=0.1)
 
@@ -314,7 +336,8 @@ class TestStochastic:
         beta, moved = 1e-3, []
         with unwarned():
             hot, cold = (
-                pg.stochastic(*pair(), temperature=t, beta=beta, wrt=("omega", "coupling")) for t in (1.0, 1e-9)
+                pg.gradients.stochastic(*pair(), temperature=t, beta=beta, wrt=("omega", "coupling"))
+                for t in (1.0, 1e-9)
             )
         for nudge in (beta, -beta):
             phase = brentq(lambda phi, b: np.sin(phi) - 0.4 + b * (phi - 0.1), 0.0, 1.0, args=(nudge,), xtol=1e-15)
@@ -328,14 +351,16 @@ class TestStochastic:
     @pytest.mark.parametrize("kind", RECIPROCAL)
     def test_it_is_off_the_gradient_at_rest_by_the_temperature(self, kind):
         question = asked(make_network(7, 3, kind=kind))
-        orders = order(pg.stochastic, question, (2e-4, 1e-4), "temperature", wrt=tuple(question[0].parameters))
+        orders = order(
+            pg.gradients.stochastic, question, (2e-4, 1e-4), "temperature", wrt=tuple(question[0].parameters)
+        )
         assert orders == pytest.approx(1, abs=0.05)
 
     def test_paths_agree_with_it_within_what_they_say_of_themselves(self):
         temperature, options = 0.02, {"averages": "langevin", "beta": 0.1, "walkers": 60, "steps": 700}
         with unwarned():
-            found = pg.stochastic(*pair(), temperature=temperature, wrt=("omega", "coupling"), **options)
-            again = pg.stochastic(*pair(), temperature=temperature, wrt=("omega", "coupling"), **options)
+            found = pg.gradients.stochastic(*pair(), temperature=temperature, wrt=("omega", "coupling"), **options)
+            again = pg.gradients.stochastic(*pair(), temperature=temperature, wrt=("omega", "coupling"), **options)
         expected = thermal_gradient(temperature)
         assert abs(found.omega[1] - expected[0]) < 1.5 * found.error["omega"][1] < 0.2
         assert abs(found.coupling[0] - expected[1]) < 1.5 * found.error["coupling"][0] < 0.2
@@ -346,8 +371,17 @@ class TestStochastic:
         network, equilibrium, cost, target = pair(0.4)
         temperature, beta, walkers, steps = 1e-4, 1e-3, 300, 400
         with unwarned():
-            found = pg.stochastic(network, equilibrium, cost, target, temperature=temperature, beta=beta,
-                                  averages="langevin", walkers=walkers, steps=steps)  # fmt: skip
+            found = pg.gradients.stochastic(
+                network,
+                equilibrium,
+                cost,
+                target,
+                temperature=temperature,
+                beta=beta,
+                averages="langevin",
+                walkers=walkers,
+                steps=steps,
+            )
         # Steps of a tenth of the time constant, the first fifth left out.
         stiffness = np.cos(equilibrium.phases[1])
         spans = 0.8 * steps / 10
@@ -356,8 +390,10 @@ class TestStochastic:
         assert found.error["omega"][1] == pytest.approx(expected, rel=0.2)
 
     def test_a_state_that_noise_leaves_has_no_gradient(self):
-        with pytest.warns(pg.GradientWarning, match="a sample did not stay near a stable state"):
-            lost = pg.stochastic(*pair(), temperature=2.0, averages="langevin", beta=0.01, walkers=20, steps=200)
+        with pytest.warns(pg.gradients.GradientWarning, match="a sample did not stay near a stable state"):
+            lost = pg.gradients.stochastic(
+                *pair(), temperature=2.0, averages="langevin", beta=0.01, walkers=20, steps=200
+            )
         assert not lost.valid
 
     @pytest.mark.parametrize(
@@ -371,7 +407,7 @@ class TestStochastic:
     )
     def test_nonsense_is_refused(self, options, words):
         with pytest.raises(ValueError, match=words):
-            pg.stochastic(*asked(make_network(6, 1, kind="driven")), **options)
+            pg.gradients.stochastic(*asked(make_network(6, 1, kind="driven")), **options)
 
 
 class TestRandomSign:
@@ -379,8 +415,8 @@ class TestRandomSign:
         network, equilibrium, cost, target = asked(make_network(8, 2), ())
         many = np.tile(target, (40, 1))
         with unwarned():
-            drawn = pg.random_sign(network, equilibrium, cost, many, beta=0.1, seed=3)
-            other = pg.random_sign(network, equilibrium, cost, many, beta=0.1, seed=4)
+            drawn = pg.gradients.random_sign(network, equilibrium, cost, many, beta=0.1, seed=3)
+            other = pg.gradients.random_sign(network, equilibrium, cost, many, beta=0.1, seed=4)
             centred = pg.centred(network, equilibrium, cost, target, beta=0.1)
             ahead = pg.two_phase(network, equilibrium, cost, target, beta=0.1)
         up = np.abs(drawn.omega - ahead.omega).max(axis=1) < 1e-10
@@ -390,8 +426,11 @@ class TestRandomSign:
 
     def test_torques_can_have_either_sign(self):
         network, equilibrium, cost, target = asked(make_network(8, 2), ())
-        drawn = pg.random_sign(network, equilibrium, cost, np.tile(target, (8, 1)), nudge="held")
-        assert 1 - pg.cosine(drawn.omega.mean(axis=0), pg.adjoint(network, equilibrium, cost, target).omega) < 1e-5
+        drawn = pg.gradients.random_sign(network, equilibrium, cost, np.tile(target, (8, 1)), nudge="held")
+        assert (
+            1 - pg.gradients.cosine(drawn.omega.mean(axis=0), pg.adjoint(network, equilibrium, cost, target).omega)
+            < 1e-5
+        )
 
 
 def test_several_points_are_richardson_extrapolation():
@@ -427,18 +466,31 @@ def test_the_table_takes_every_method_by_name():
 
 
 TRAINED = {
-    "two_phase": {}, "centred": {"gradient_options": {"points": 4}}, "holomorphic": {}, "random_sign": {}, "dyadic": {},
-    "continuous": {"gradient_options": {"rate": 1e-4}}, "stochastic": {"gradient_options": {"temperature": 1e-5}},
-}  # fmt: skip
+    "two_phase": {},
+    "centred": {"gradient_options": {"points": 4}},
+    "holomorphic": {},
+    "random_sign": {},
+    "dyadic": {},
+    "continuous": {"gradient_options": {"rate": 1e-4}},
+    "stochastic": {"gradient_options": {"temperature": 1e-5}},
+}
 X = np.array([[0.3, -0.5], [-0.4, 0.2], [0.6, 0.1]])
 GOALS = np.array([[0.2, -0.1], [-0.2, 0.1], [0.1, 0.0]])
 
 
 def step_of(network, **options):
     """What one plain step of size 1 takes from every parameter."""
-    plan = pg.Plan(learn=[name for name in network.parameters if name != "omega"] + ["omega"], learning_rate=1e-3,
-                   objective=pg.PhaseTargets(), epochs=1, batch_size=3, optimizer="sgd", schedule="constant",
-                   lock_floor=None, **options)  # fmt: skip
+    plan = pg.Plan(
+        learn=[name for name in network.parameters if name != "omega"] + ["omega"],
+        learning_rate=1e-3,
+        objective=pg.PhaseTargets(),
+        epochs=1,
+        batch_size=3,
+        optimizer="sgd",
+        schedule="constant",
+        lock_floor=None,
+        **options,
+    )
     after = pg.train(network, (X, GOALS), plan).network
     before = network.parameters
     return np.concatenate([(before[name] - after.parameters[name]) / 1e-3 for name in before])
@@ -464,7 +516,7 @@ class TestTraining:
 
     def test_the_lanes_refuse_and_auto_takes_the_batch_engine(self):
         network = pg.layered(2, 3, 2, seed=1)
-        plan = pg.paper_plan("omega", objective=pg.PhaseTargets(), gradient="dyadic", warm_start="none")
+        plan = pg.training.paper_plan("omega", objective=pg.PhaseTargets(), gradient="dyadic", warm_start="none")
         with pytest.raises(ValueError, match="The lanes have the gradients"):
             prepare(network, (X, GOALS), plan, engine="lanes")
         assert type(prepare(network, (X, GOALS), plan)).__name__ == "BatchEngine"
@@ -474,12 +526,18 @@ class TestTraining:
 
     def test_a_state_of_a_training_that_draws_goes_on_as_if_it_had_not_stopped(self, tmp_path):
         networks = [work.one_way_layers(0.5, seed) for seed in range(2)]
-        plan = pg.Plan(learn=("omega", "coupling"), objective=pg.PhaseTargets(), epochs=4, batch_size=2,
-                       gradient="random_sign", **ASYMMETRIC)  # fmt: skip
+        plan = pg.Plan(
+            learn=("omega", "coupling"),
+            objective=pg.PhaseTargets(),
+            epochs=4,
+            batch_size=2,
+            gradient="random_sign",
+            **ASYMMETRIC,
+        )
         whole = pg.train(networks, (X, GOALS), plan)
         half = pg.train(networks, (X, GOALS), plan, until=2)
-        pg.save_state(tmp_path / "half.npz", half.state)
-        rest = pg.train(networks, (X, GOALS), plan, state=pg.load_state(tmp_path / "half.npz"))
+        pg.training.save_state(tmp_path / "half.npz", half.state)
+        rest = pg.train(networks, (X, GOALS), plan, state=pg.training.load_state(tmp_path / "half.npz"))
         assert [a == b for a, b in zip(whole.networks, rest.networks, strict=True)] == [True, True]
         alone = pg.train(networks[1], (X, GOALS), plan, seed=1).network
         assert np.allclose(alone.coupling, whole.networks[1].coupling, rtol=1e-9)

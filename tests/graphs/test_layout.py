@@ -5,18 +5,23 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from random_layouts import layouts, network_on
 
 import phasegrad as pg
 from phasegrad.graphs import _layout
 
-SMALL = pg.Layout([(1, 4, 5), (2, 2, 3), (3,)], [pg.Link(0, 1, 3, 2, 1), pg.Link(1, 2), pg.Link(0, 2)])
+SMALL = pg.networks.Layout(
+    [(1, 4, 5), (2, 2, 3), (3,)], [pg.networks.Link(0, 1, 3, 2, 1), pg.networks.Link(1, 2), pg.networks.Link(0, 2)]
+)
 #: 76 million edges, a million couplings.
-HUGE = pg.Layout(
+HUGE = pg.networks.Layout(
     [(3, 32, 32), (128, 32, 32), (256, 16, 16), (10,)],
-    [pg.Link(0, 1, kernel=3, padding=1), pg.Link(1, 2, kernel=3, stride=2, padding=1), pg.Link(2, 3)],
+    [
+        pg.networks.Link(0, 1, kernel=3, padding=1),
+        pg.networks.Link(1, 2, kernel=3, stride=2, padding=1),
+        pg.networks.Link(2, 3),
+    ],
 )
 
 
@@ -26,9 +31,9 @@ HUGE = pg.Layout(
 )
 def test_edges_of_a_convolution_are_those_of_pytorch(channels, kernel, stride, padding):
     torch = pytest.importorskip("torch")
-    rng, link = np.random.default_rng(kernel), pg.Link(0, 1, kernel, stride, padding)
+    rng, link = np.random.default_rng(kernel), pg.networks.Link(0, 1, kernel, stride, padding)
     shapes = ((channels[0], 7, 6), link.shape((channels[0], 7, 6), channels[1]))
-    layout = pg.Layout(shapes, (link,))
+    layout = pg.networks.Layout(shapes, (link,))
     coupling, states = rng.standard_normal(layout.n_couplings), rng.standard_normal(layout.size)
     there, back = states[layout.nodes[0]].reshape(1, *shapes[0]), states[layout.nodes[1]].reshape(1, *shapes[1])
     (weight,) = layout.weights(coupling)
@@ -46,7 +51,9 @@ def test_edges_of_a_convolution_are_those_of_pytorch(channels, kernel, stride, p
 
 
 def test_dense_links_join_all_nodes_in_row_major_order():
-    layout = pg.Layout([(2,), (3,), (2,)], [pg.Link(1, 2), pg.Link(0, 1), pg.Link(0, 2)])
+    layout = pg.networks.Layout(
+        [(2,), (3,), (2,)], [pg.networks.Link(1, 2), pg.networks.Link(0, 1), pg.networks.Link(0, 2)]
+    )
     matrix = np.zeros((7, 7))
     blocks = layout.weights(np.arange(1.0, layout.n_couplings + 1))
     assert [block.shape for block in blocks] == [(3, 2), (2, 3), (2, 2)]
@@ -77,7 +84,7 @@ def test_everything_that_follows_from_a_layout_fits_together(layout):
     for nodes, values, shape in zip(layout.nodes, layout.node_values, layout.shapes, strict=True):
         expected = np.arange(values.start, values.stop).repeat(int(np.prod(shape[1:])))
         assert np.array_equal(layout.value_of[nodes], expected)
-    assert pg.Layout.from_dict(json.loads(json.dumps(layout.as_dict()))) == layout
+    assert pg.networks.Layout.from_dict(json.loads(json.dumps(layout.as_dict()))) == layout
     assert pickle.loads(pickle.dumps(layout)) == layout
 
 
@@ -94,7 +101,7 @@ def test_spreading_and_collecting_are_adjoint(layout):
 
 
 def test_without_a_layout_arrays_pass_through_as_they_are():
-    sharing, values = pg.ring(5).graph.sharing, np.arange(10.0).reshape(2, 5)
+    sharing, values = pg.networks.ring(5).graph.sharing, np.arange(10.0).reshape(2, 5)
     for on in ("nodes", "edges"):
         assert sharing.spread(on, values) is values
         assert sharing.collect(on, values) is values
@@ -103,31 +110,49 @@ def test_without_a_layout_arrays_pass_through_as_they_are():
 
 def test_inputs_hold_values_that_do_not_learn():
     graph = network_on(SMALL).graph
-    assert pg.Parameter("p").learnable(graph).tolist() == [False] + [True] * 5
-    assert pg.Parameter("p", "edges").learnable(graph).tolist() == [True] * SMALL.n_couplings
+    assert pg.terms.Parameter("p").learnable(graph).tolist() == [False] + [True] * 5
+    assert pg.terms.Parameter("p", "edges").learnable(graph).tolist() == [True] * SMALL.n_couplings
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: pg.Link(1, 1), "A Link goes from a layer to a later one. Got first=1 and second=1"),
-        (lambda: pg.Link(-1, 1), "'first' parameter of Link must be a whole number of at least 0"),
-        (lambda: pg.Link(0, 1, kernel=0), "'kernel' parameter of Link must be a whole number of at least 1"),
-        (lambda: pg.Link(0, 1, kernel=3, stride=0), "'stride' parameter of Link must be a whole number"),
-        (lambda: pg.Link(0, 1, kernel=3, padding=3), "must be less than its kernel, 3: every oscillator"),
-        (lambda: pg.Link(0, 1, stride=2), "A Link without a kernel is dense and has no stride or padding"),
-        (lambda: pg.Layout([(3,)], []), "those of the inputs and of at least one more layer"),
-        (lambda: pg.Layout([(3,), (2, 2)], [pg.Link(0, 1)]), "must be a number of oscillators, or (channels, height"),
-        (lambda: pg.Layout([(3,), (0,)], [pg.Link(0, 1)]), "must be a whole number of at least 1. Got 0"),
-        (lambda: pg.Layout([(3,), (2,)], [(0, 1)]), "The 'links' of a Layout must be a list of Links"),
-        (lambda: pg.Layout([(3,), (2,)], [pg.Link(0, 2)]), "names layer 2, but the layout has layers 0 to 1"),
-        (lambda: pg.Layout([(3,), (2,), (1,)], [pg.Link(0, 2)]), "No link leads to layer 1"),
-        (lambda: pg.Layout([(3,), (2,)], [pg.Link(0, 1)] * 2), "Two links join the layers 0 and 1"),
-        (lambda: pg.Layout([(9,), (2, 3, 3)], [pg.Link(0, 1, 1)]), "Got layer 0 of 9 nodes"),
-        (lambda: pg.Layout([(1, 3, 3), (9,)], [pg.Link(0, 1, 1)]), "Got layer 1 of 9 nodes"),
-        (lambda: pg.Layout([(1, 3, 3), (2, 3, 3)], [pg.Link(0, 1, 3)]), "makes a layer of 2 x 1 x 1. Got 2 x 3 x 3"),
-        (lambda: pg.Layout([(1, 3, 3), (2, 1, 1)], [pg.Link(0, 1, 5)]), "kernel of 5 x 5 does not fit into layer 0"),
-        (lambda: pg.Layout([(1, 10**9, 10**9), (2,)], [pg.Link(0, 1)]), "A layout has at most 4194304 oscillators"),
+        (lambda: pg.networks.Link(1, 1), "A Link goes from a layer to a later one. Got first=1 and second=1"),
+        (lambda: pg.networks.Link(-1, 1), "'first' parameter of Link must be a whole number of at least 0"),
+        (lambda: pg.networks.Link(0, 1, kernel=0), "'kernel' parameter of Link must be a whole number of at least 1"),
+        (lambda: pg.networks.Link(0, 1, kernel=3, stride=0), "'stride' parameter of Link must be a whole number"),
+        (lambda: pg.networks.Link(0, 1, kernel=3, padding=3), "must be less than its kernel, 3: every oscillator"),
+        (lambda: pg.networks.Link(0, 1, stride=2), "A Link without a kernel is dense and has no stride or padding"),
+        (lambda: pg.networks.Layout([(3,)], []), "those of the inputs and of at least one more layer"),
+        (
+            lambda: pg.networks.Layout([(3,), (2, 2)], [pg.networks.Link(0, 1)]),
+            "must be a number of oscillators, or (channels, height",
+        ),
+        (
+            lambda: pg.networks.Layout([(3,), (0,)], [pg.networks.Link(0, 1)]),
+            "must be a whole number of at least 1. Got 0",
+        ),
+        (lambda: pg.networks.Layout([(3,), (2,)], [(0, 1)]), "The 'links' of a Layout must be a list of Links"),
+        (
+            lambda: pg.networks.Layout([(3,), (2,)], [pg.networks.Link(0, 2)]),
+            "names layer 2, but the layout has layers 0 to 1",
+        ),
+        (lambda: pg.networks.Layout([(3,), (2,), (1,)], [pg.networks.Link(0, 2)]), "No link leads to layer 1"),
+        (lambda: pg.networks.Layout([(3,), (2,)], [pg.networks.Link(0, 1)] * 2), "Two links join the layers 0 and 1"),
+        (lambda: pg.networks.Layout([(9,), (2, 3, 3)], [pg.networks.Link(0, 1, 1)]), "Got layer 0 of 9 nodes"),
+        (lambda: pg.networks.Layout([(1, 3, 3), (9,)], [pg.networks.Link(0, 1, 1)]), "Got layer 1 of 9 nodes"),
+        (
+            lambda: pg.networks.Layout([(1, 3, 3), (2, 3, 3)], [pg.networks.Link(0, 1, 3)]),
+            "makes a layer of 2 x 1 x 1. Got 2 x 3 x 3",
+        ),
+        (
+            lambda: pg.networks.Layout([(1, 3, 3), (2, 1, 1)], [pg.networks.Link(0, 1, 5)]),
+            "kernel of 5 x 5 does not fit into layer 0",
+        ),
+        (
+            lambda: pg.networks.Layout([(1, 10**9, 10**9), (2,)], [pg.networks.Link(0, 1)]),
+            "A layout has at most 4194304 oscillators",
+        ),
     ],
 )
 def test_a_layout_that_makes_no_sense_is_refused_in_words(make, message):
@@ -194,17 +219,21 @@ def test_layers_and_edges_judge_the_gauge_alike(layout, mode, reciprocal, seed):
 
 
 ONE_TO_ONE, SPARSE = (
-    pg.Layout([(1, 2, 2), (1, 2, 2)], [pg.Link(0, 1, kernel=1)]),
-    pg.Layout([(1, 3, 3), (1, 2, 2)], [pg.Link(0, 1, kernel=1, stride=2)]),
+    pg.networks.Layout([(1, 2, 2), (1, 2, 2)], [pg.networks.Link(0, 1, kernel=1)]),
+    pg.networks.Layout([(1, 3, 3), (1, 2, 2)], [pg.networks.Link(0, 1, kernel=1, stride=2)]),
 )
 
 
 @pytest.mark.parametrize(
     ("layout", "options", "loose"),
     [
-        (pg.Layout([(2,), (2,)], [pg.Link(0, 1)]), {"coupling": 0.0, "coupling_reverse": 1.0}, False),
-        (pg.Layout([(2,), (2,)], [pg.Link(0, 1)]), {"coupling": 1.0, "coupling_reverse": 0.0}, True),
-        (pg.Layout([(2,), (2,)], [pg.Link(0, 1)]), {"coupling": 1.0, "input_mode": "frequency"}, False),
+        (pg.networks.Layout([(2,), (2,)], [pg.networks.Link(0, 1)]), {"coupling": 0.0, "coupling_reverse": 1.0}, False),
+        (pg.networks.Layout([(2,), (2,)], [pg.networks.Link(0, 1)]), {"coupling": 1.0, "coupling_reverse": 0.0}, True),
+        (
+            pg.networks.Layout([(2,), (2,)], [pg.networks.Link(0, 1)]),
+            {"coupling": 1.0, "input_mode": "frequency"},
+            False,
+        ),
         (ONE_TO_ONE, {"coupling": 1.0}, False),
         (ONE_TO_ONE, {"coupling": 1.0, "input_mode": "frequency"}, True),
         (ONE_TO_ONE, {"coupling": 1.0, "input_mode": "frequency", "field_strength": [0.0, 1.0]}, False),
@@ -224,7 +253,7 @@ def test_edges_are_listed_once_for_all_networks_of_a_layout():
 
 
 def test_the_limit_on_edges_counts_them(monkeypatch):
-    layout = pg.Layout(SMALL.shapes, SMALL.links)
+    layout = pg.networks.Layout(SMALL.shapes, SMALL.links)
     monkeypatch.setattr(_layout, "MOST_EDGES", layout.n_edges - 1)
     with pytest.raises(ValueError, match=f"This layout of 1x4x5 - 2x2x3 - 3 has {layout.n_edges} edges"):
         _ = layout.edges

@@ -3,8 +3,7 @@
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import phasegrad as pg
 from phasegrad.graphs._random import joined, parts, regular_pairs, small_world_pairs, uniform_pairs
@@ -68,8 +67,11 @@ def test_loose_parts_are_tied_to_the_largest_by_one_edge_each():
 
 
 def test_seeds_decide_the_graph():
-    for build in (lambda s: pg.random_regular(50, 4, seed=s), lambda s: pg.small_world(50, 4, 0.3, seed=s),
-                  lambda s: pg.erdos_renyi(50, 4, seed=s)):  # fmt: skip
+    for build in (
+        lambda s: pg.networks.random_regular(50, 4, seed=s),
+        lambda s: pg.networks.small_world(50, 4, 0.3, seed=s),
+        lambda s: pg.networks.erdos_renyi(50, 4, seed=s),
+    ):
         assert build(1) == build(1)
         assert build(1) != build(2)
 
@@ -77,7 +79,7 @@ def test_seeds_decide_the_graph():
 def test_large_graphs_are_built_and_large_disconnected_ones_are_refused_with_their_sizes():
     # A dense matrix of this size would take 80 GB.
     n = 100_000
-    network = pg.erdos_renyi(n, 10, seed=1)
+    network = pg.networks.erdos_renyi(n, 10, seed=1)
     # The number of edges is binomial with a standard deviation of about 700.
     assert abs(network.n_edges - 5 * n) < 4000
     with pytest.raises(ValueError, match=r"100000 parts? \{0\} and .* and 99996 more \(99996 of 1 nodes\)"):
@@ -90,11 +92,11 @@ def test_large_graphs_are_built_and_large_disconnected_ones_are_refused_with_the
 @pytest.mark.slow
 def test_a_ring_that_rewiring_tore_is_named_instead_of_redrawn_for_ever():
     with pytest.raises(ValueError, match="disconnected: it falls into the"):
-        pg.small_world(400_000, 2, 0.5, seed=0)
+        pg.networks.small_world(400_000, 2, 0.5, seed=0)
 
 
 def test_a_probability_in_place_of_a_mean_degree_is_refused_with_what_to_give():
     """Otherwise erdos_renyi(1000, 0.01), as NetworkX means it, would be little more than a tree."""
     with pytest.raises(ValueError, match=r"must be at least 1: .* not a probability\. Got 0\.01\. .* 9\.99 here"):
-        pg.erdos_renyi(1000, 0.01)
-    assert pg.erdos_renyi(2, 1).n_edges == 1
+        pg.networks.erdos_renyi(1000, 0.01)
+    assert pg.networks.erdos_renyi(2, 1).n_edges == 1

@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 import pytest
+from command_line import run
 from pypower import api
-from test_cli import run
 
 import phasegrad as pg
 from phasegrad.datasets import grids
@@ -46,8 +46,8 @@ def test_the_power_flow_of_the_grid_with_a_negative_line_is_an_unstable_equilibr
     """Power flow does not ask for stability; the certificate does, and descent finds a stable state elsewhere."""
     grid = grids.load("case300")
     angles = ac_angles(grid)
-    assert np.abs(pg.force(grid, angles)[grid.free]).max() < 1e-8
-    assert np.linalg.eigvalsh(pg.laplacian(grid, angles))[0] < 0
+    assert np.abs(pg.dynamics.force(grid, angles)[grid.free]).max() < 1e-8
+    assert np.linalg.eigvalsh(pg.dynamics.laplacian(grid, angles))[0] < 0
     assert pg.find_equilibrium(grid).stable
 
 

@@ -15,9 +15,16 @@ INPUTS = np.random.default_rng(5).uniform(-1, 1, (6, 2))
 TORQUES = np.random.default_rng(6).uniform(-1, 1, (6, 2))
 NETWORK = pg.layered(2, 5, 2, seed=0)
 FAULTY = Hardware(
-    frequency_mismatch=0.01, coupling_mismatch=0.05, coupling_levels=5, coupling_range=(0.5, 4.5), frequency_bits=6,
-    drift=1e-4, settling_time=2.0, jitter=0.001, readout=pg.Readout(0.01, bits=6),
-)  # fmt: skip
+    frequency_mismatch=0.01,
+    coupling_mismatch=0.05,
+    coupling_levels=5,
+    coupling_range=(0.5, 4.5),
+    frequency_bits=6,
+    drift=1e-4,
+    settling_time=2.0,
+    jitter=0.001,
+    readout=pg.measurement.Readout(0.01, bits=6),
+)
 
 
 def shown(device, inputs=INPUTS, torques=None):
@@ -31,7 +38,11 @@ def vowels(count=40):
 
 
 PLAN = pg.Plan(
-    learn={"omega": 0.05, "coupling": 0.05}, objective=pg.OutputDifferences(), beta=0.5, epochs=3, batch_size=10
+    learn={"omega": 0.05, "coupling": 0.05},
+    objective=pg.objectives.OutputDifferences(),
+    beta=0.5,
+    epochs=3,
+    batch_size=10,
 )
 
 
@@ -51,7 +62,7 @@ class TestHardware:
         np.testing.assert_array_equal(kind.programmed(NETWORK, {"omega": rounded})["omega"], rounded)
 
     def test_phases_of_fields_are_rounded_around_the_circle(self):
-        network = pg.signed_layers(2, 3, 2)
+        network = pg.networks.signed_layers(2, 3, 2)
         kind = Hardware(field_bits=2, field_range=(0, 3))
         taken = kind.programmed(network, {"field_phase": [3.1, -3.1, 0.7, 0.9], "field_strength": [1.4, 1.6, 5, -1]})
         expected = [-math.pi, -math.pi, 0.0, math.pi / 2]
@@ -61,7 +72,7 @@ class TestHardware:
     def test_a_range_that_is_not_given_goes_by_the_network(self):
         most = 2 * NETWORK.coupling.max()
         assert Hardware(coupling_levels=3).ranges(NETWORK) == {"coupling": (0.0, most)}
-        signed = pg.signed_layers(2, 3, 2)
+        signed = pg.networks.signed_layers(2, 3, 2)
         low, high = Hardware(coupling_levels=3).ranges(signed)["coupling"]
         assert -low == high == 2 * abs(signed.coupling).max()
 
@@ -138,17 +149,17 @@ class TestChip:
     def test_an_ideal_chip_shows_the_equilibrium_free_and_nudged(self):
         chip = preset("ideal").sample(NETWORK)
         np.testing.assert_allclose(shown(chip), pg.find_equilibrium(NETWORK, INPUTS).phases, atol=1e-8)
-        nudged = pg.find_equilibrium(NETWORK, INPUTS, nudge=pg.Nudge(pg.Torques(), TORQUES, 1.0))
+        nudged = pg.find_equilibrium(NETWORK, INPUTS, nudge=pg.Nudge(pg.objectives.Torques(), TORQUES, 1.0))
         np.testing.assert_allclose(shown(chip, torques=TORQUES), nudged.phases, atol=1e-8)
 
     def test_large_signed_networks_too(self):
-        network = pg.signed_layers(2, 20, 2, seed=3)
+        network = pg.networks.signed_layers(2, 20, 2, seed=3)
         chip = Hardware().sample(network)
         np.testing.assert_allclose(shown(chip), pg.find_equilibrium(network, INPUTS).phases, atol=1e-7)
-        nudged = pg.find_equilibrium(network, INPUTS, nudge=pg.Nudge(pg.Torques(), TORQUES, 1.0))
+        nudged = pg.find_equilibrium(network, INPUTS, nudge=pg.Nudge(pg.objectives.Torques(), TORQUES, 1.0))
         np.testing.assert_allclose(shown(chip, torques=TORQUES), nudged.phases, atol=1e-7)
 
-    @pytest.mark.parametrize("network", [pg.ring(5, outputs=[2]), pg.mean_field(5, 2.0, outputs=[2])])
+    @pytest.mark.parametrize("network", [pg.networks.ring(5, outputs=[2]), pg.networks.mean_field(5, 2.0, outputs=[2])])
     def test_a_chip_of_a_network_without_inputs_settles(self, network):
         network = network.replace(omega=[0.3, -0.1, 0.2, -0.4, 0.1])
         chip = Hardware().sample(network, seed=0)
@@ -166,9 +177,9 @@ class TestChip:
             assert np.abs(one - three).max() > 0.01
 
     def test_faults_are_frozen_while_readings_differ(self):
-        quiet = FAULTY.replace(drift=0.0, jitter=0.0, readout=pg.Readout()).sample(NETWORK, 1)
+        quiet = FAULTY.replace(drift=0.0, jitter=0.0, readout=pg.measurement.Readout()).sample(NETWORK, 1)
         np.testing.assert_array_equal(shown(quiet), shown(quiet))
-        noisy = Hardware(readout=pg.Readout(0.1)).sample(NETWORK, 1)
+        noisy = Hardware(readout=pg.measurement.Readout(0.1)).sample(NETWORK, 1)
         assert not np.array_equal(shown(noisy), shown(noisy))
 
     def test_no_chip_depends_on_its_company(self):
@@ -179,7 +190,10 @@ class TestChip:
     def test_mismatch_comes_after_rounding_and_noise_before_levels(self):
         """Couplings off their levels by a per cent or so; readings on the meter's levels whatever its noise."""
         kind = Hardware(
-            coupling_levels=3, coupling_range=(1, 3), coupling_mismatch=0.01, readout=pg.Readout(0.5, bits=3)
+            coupling_levels=3,
+            coupling_range=(1, 3),
+            coupling_mismatch=0.01,
+            readout=pg.measurement.Readout(0.5, bits=3),
         )
         chip = kind.sample(NETWORK, 2)
         system = chip._alone._system(np.array([0]), INPUTS[None], np.zeros((1, 6, 9)))
@@ -238,9 +252,13 @@ class TestChip:
         coupling = dict(zip(map(tuple, np.sort(place[NETWORK.edges], axis=1)), NETWORK.coupling, strict=True))
         edges = np.array(sorted(coupling))
         moved = pg.Network(
-            edges, [coupling[tuple(edge)] for edge in edges], NETWORK.omega[order],
-            inputs=place[list(NETWORK.inputs)], outputs=place[list(NETWORK.outputs)], reference=int(place[0]),
-        )  # fmt: skip
+            edges,
+            [coupling[tuple(edge)] for edge in edges],
+            NETWORK.omega[order],
+            inputs=place[list(NETWORK.inputs)],
+            outputs=place[list(NETWORK.outputs)],
+            reference=int(place[0]),
+        )
         kind = Hardware(coupling_levels=4, frequency_bits=5, settling_time=3.0)
         first, second = shown(kind.sample(NETWORK), torques=TORQUES), shown(kind.sample(moved), torques=TORQUES)
         np.testing.assert_allclose(second[:, place], first, atol=1e-9)
@@ -280,7 +298,7 @@ class Laboratory:
         self.parameters.update(parameters)
 
     def run(self, inputs, torques=None):
-        nudge = None if torques is None else pg.Nudge(pg.Torques(), torques, 1.0)
+        nudge = None if torques is None else pg.Nudge(pg.objectives.Torques(), torques, 1.0)
         found = pg.find_equilibrium(NETWORK.replace(**self.parameters), inputs, nudge=nudge)
         self.phases = self.answer(np.where(found.stable[:, None], found.phases, np.nan))
 
@@ -294,9 +312,15 @@ class TestOnDevice:
         """A first step of plain descent is the rate times the mean gradient, to the order of the nudge."""
         rate, beta = 0.01, 1e-4
         plan = PLAN.replace(
-            learn={"omega": rate, "coupling": rate}, epochs=1, batch_size=40, optimizer="sgd", schedule="constant",
-            beta=beta, gradient=gradient, lock_floor=None,
-        )  # fmt: skip
+            learn={"omega": rate, "coupling": rate},
+            epochs=1,
+            batch_size=40,
+            optimizer="sgd",
+            schedule="constant",
+            beta=beta,
+            gradient=gradient,
+            lock_floor=None,
+        )
         x, y = vowels()[:2]
         result = pg.train(NETWORK, (x, y), plan, engine=OnDevice([Hardware().sample(NETWORK)]))
         exact = pg.adjoint(
@@ -334,9 +358,12 @@ class TestOnDevice:
 
     def test_learning_survives_the_faults(self):
         kind = Hardware(
-            frequency_mismatch=0.01, coupling_mismatch=0.01, coupling_levels=5, coupling_range=(0.5, 4.5),
-            readout=pg.Readout.from_time(1e-12, 3e9),
-        )  # fmt: skip
+            frequency_mismatch=0.01,
+            coupling_mismatch=0.01,
+            coupling_levels=5,
+            coupling_range=(0.5, 4.5),
+            readout=pg.measurement.Readout.from_time(1e-12, 3e9),
+        )
         plan = PLAN.replace(beta=2.0, learn={"omega": 0.1, "coupling": 0.1}, epochs=15, batch_size=32)
         chips = kind.ensemble(NETWORK, 3)
         result = pg.train([NETWORK] * 3, vowels(220), plan, engine=OnDevice(chips))
@@ -361,7 +388,7 @@ class TestOnDevice:
 
     def test_a_dead_device_can_be_counted_instead(self):
         engine = OnDevice([Laboratory(lambda phases: phases * np.nan)], dead="count")
-        with pytest.warns(pg.TrainingWarning, match="100%"):
+        with pytest.warns(pg.training.TrainingWarning, match="100%"):
             result = pg.train(NETWORK, vowels(), PLAN, engine=engine)
         assert result.history.test_accuracy[0].tolist() == [0] * 4
         assert result.history.skipped[0, 1:].tolist() == [40] * 3
@@ -378,7 +405,7 @@ class TestOnDevice:
         assert result.history.train_unsettled[0].tolist() == [1, 4, 4, 4]
 
     def test_a_nudge_that_unlocks_is_halved_counted_and_said(self):
-        with pytest.warns(pg.TrainingWarning, match="A nudge of 200 unlocked"):
+        with pytest.warns(pg.training.TrainingWarning, match="A nudge of 200 unlocked"):
             result = pg.train(NETWORK, vowels(), PLAN, beta=200.0, engine=OnDevice([Hardware().sample(NETWORK)]))
         assert result.history.shortened[0, 1:].min() > 0
         assert result.history.train_loss[0, -1] < result.history.train_loss[0, 0]
@@ -390,7 +417,7 @@ class TestOnDevice:
         guarded = pg.train(NETWORK, vowels(), PLAN, engine=OnDevice(chip), **options)
         assert guarded.history.skipped[0].sum() == 0
         assert guarded.history.shortened[0].sum() > 0
-        with pytest.warns(pg.TrainingWarning):
+        with pytest.warns(pg.training.TrainingWarning):
             free = pg.train(NETWORK, vowels(), PLAN, engine=OnDevice(chip), lock_floor=None, **options)
         assert free.history.skipped[0].sum() > 0
 
@@ -481,7 +508,7 @@ class TestBudget:
     def test_a_meter_that_a_nudge_drowns_out_costs_no_direction(self):
         """The gradient that a chip has is what a perfect meter finds by a weak nudge, whatever meter the chip has."""
         chosen = pg.hardware.task("vowels", 2)
-        kind = chosen.fitted(Hardware(readout=pg.Readout(1e-4)))
+        kind = chosen.fitted(Hardware(readout=pg.measurement.Readout(1e-4)))
         assert chosen.plan.epochs == 10
         entry, _ = pg.hardware.learn_with(kind, chosen.networks, chosen.data, chosen.plan.replace(epochs=0))
         assert entry.mean_cosine > 0.99
@@ -489,13 +516,16 @@ class TestBudget:
     def test_faults_are_learned_with_alone_and_together(self):
         chosen = pg.hardware.task("vowels", 2)
         kind = chosen.fitted(
-            Hardware(coupling_mismatch=0.05, readout=pg.Readout(0.02), settling_time=0.2, frequency=1e9)
+            Hardware(coupling_mismatch=0.05, readout=pg.measurement.Readout(0.02), settling_time=0.2, frequency=1e9)
         )
         seen = []
         found = pg.hardware.error_budget(
-            chosen.networks, chosen.data, kind, chosen.plan.replace(epochs=1),
+            chosen.networks,
+            chosen.data,
+            kind,
+            chosen.plan.replace(epochs=1),
             progress=lambda fault, epoch: seen.append((fault, epoch)),
-        )  # fmt: skip
+        )
         faults = ["none", "coupling mismatch", "settling", "reading", "all together"]
         assert seen == [(fault, epoch) for fault in faults for epoch in (0, 1)]
         assert [entry.fault for entry in found.entries] == faults
@@ -508,10 +538,17 @@ class TestBudget:
         assert len(found.as_dict()["deployed"]) == 2
         # The advice is that of plan_measurement for the first network, its meter and its time to settle.
         data, network = chosen.data[0], chosen.networks[0]
-        advice = pg.plan_measurement(
-            network, pg.find_equilibrium(network, data.x_train[:8]), chosen.plan.objective, data.y_train[:8],
-            pg.Readout(0.02), wrt=("omega", "coupling"), frequencies="raw", frequency=1e9, settling_cycles=2,
-        )  # fmt: skip
+        advice = pg.measurement.plan_measurement(
+            network,
+            pg.find_equilibrium(network, data.x_train[:8]),
+            chosen.plan.objective,
+            data.y_train[:8],
+            pg.measurement.Readout(0.02),
+            wrt=("omega", "coupling"),
+            frequencies="raw",
+            frequency=1e9,
+            settling_cycles=2,
+        )
         assert found.measurement == advice
         assert found.as_dict()["measurement"]["beta"] == advice.beta
 
@@ -528,7 +565,7 @@ class TestBudget:
         chosen = pg.hardware.task("vowels", 1)
         network = chosen.networks[0]
         lost = network.replace(omega=np.where(np.arange(network.size) == 4, 1e3, 0.0))
-        advice = pg.hardware.advised(Hardware(readout=pg.Readout(0.02)), lost, chosen.data, chosen.plan)
+        advice = pg.hardware.advised(Hardware(readout=pg.measurement.Readout(0.02)), lost, chosen.data, chosen.plan)
         assert "nothing to measure" in advice
 
     @pytest.mark.parametrize(("name", "chips", "words"), [("vovels", 1, "vovels"), ("vowels", 0, "chips")])

@@ -69,7 +69,7 @@ class TestProblem:
         problem = random_problem(7)
         states = every_state(7)
         machine = problem.network(2.0, 0.3)
-        energy = pg.energy(machine, np.where(states > 0, 0.0, np.pi))
+        energy = pg.dynamics.energy(machine, np.where(states > 0, 0.0, np.pi))
         expected = 2.0 * problem.energy(states) / problem.scale - 7 * 0.3 / 2
         assert np.ptp(energy - expected) < 1e-12  # but for a constant, from where energy is counted
 
@@ -370,24 +370,24 @@ class TestLearning:
     def test_alignment_leads_networks_with_injection_to_stable_states(self):
         from phasegrad_paper.studies.ising.work import injected
 
-        network = injected(pg.signed_layers(4, 12, 3, seed=2), 0.1, 0.02)
+        network = injected(pg.networks.signed_layers(4, 12, 3, seed=2), 0.1, 0.02)
         x = np.random.default_rng(0).uniform(-1, 1, (20, 4))
         found = pg.find_equilibrium(network, x, solver="batch")
         assert found.stable.all()
-        assert np.max(np.abs(pg.force(network, found.phases, x)[:, 4:])) < 1e-9
+        assert np.max(np.abs(pg.dynamics.force(network, found.phases, x)[:, 4:])) < 1e-9
         assert np.array_equal(network.second_strength != 0, [False] * 4 + [True] * 15)
 
     def test_couplings_fields_and_injection_learn(self):
         from phasegrad_paper.studies.ising.work import injected
 
-        plain = pg.signed_layers(2, 4, 2, rest=np.pi / 2, gain=2.0, skip=True, input_scale=np.pi / 2)
+        plain = pg.networks.signed_layers(2, 4, 2, rest=np.pi / 2, gain=2.0, skip=True, input_scale=np.pi / 2)
         network = injected(plain, 0.2, 0.2)
         state = pg.find_equilibrium(network, [[0.3, -0.8]])
         objective = pg.CosineCrossEntropy(sharpness=16.0)
         options = {"wrt": ("coupling", "field_strength", "second_strength")}
         exact = pg.adjoint(network, state, objective, [1], **options)
         pair = pg.centred(network, state, objective, [1], **options)
-        assert pg.cosine(exact, pair) > 1 - 1e-6
+        assert pg.gradients.cosine(exact, pair) > 1 - 1e-6
 
     @pytest.mark.slow
     def test_xor_is_learned_with_injection(self):
@@ -456,8 +456,7 @@ class TestStudy:
         assert judged("ising-on", "with", left=0.01) is Verdict.NOT_REPRODUCED
 
     def test_pieces_are_what_they_say(self):
-        from phasegrad_paper.studies.ising.work import large_cut, random_graph, regular_cuts
-        from phasegrad_paper.studies.ising.work import largest_cut as enumerated
+        from phasegrad_paper.studies.ising.work import large_cut, largest_cut as enumerated, random_graph, regular_cuts
 
         small = regular_cuts(10, 3, 2, 20)
         assert small["cut"] == small["optimum"]

@@ -10,14 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numba import njit
 from random_networks import connected_edges, make_network
 
 import phasegrad as pg
-from phasegrad.kernels import _elementary, _settling, _vector
-from phasegrad.kernels import _program as at
+from phasegrad.kernels import _elementary, _program as at, _settling, _vector
 from phasegrad.kernels._vector import (
     Rows,
     any_less,
@@ -38,7 +36,7 @@ METHODS = {
     "two_phase": pg.two_phase,
     "centred": pg.centred,
     "adjoint": pg.adjoint,
-    "finite_difference": pg.finite_difference,
+    "finite_difference": pg.gradients.finite_difference,
 }
 
 
@@ -67,7 +65,7 @@ KINDS = ("pinned", "reference signed", "field", "clamped", "clamped field signed
 def plan_of(network: pg.Network, **changes) -> pg.Plan:
     """Return a plan of plain descent in which every parameter learns, with no bounds and cold starts."""
     words = {"objective": pg.PhaseTargets(), "learning_rate": 0.1, "clip": None, "bounds": {}, "warm_start": "none"}
-    return pg.paper_plan(**{"learn": tuple(network.parameters)} | words | changes)
+    return pg.training.paper_plan(**{"learn": tuple(network.parameters)} | words | changes)
 
 
 def engine_of(networks, x, y, *, threads=None, mask=None, **changes):
@@ -181,7 +179,7 @@ def factor_and_solve(rows, program, right):
 def test_the_elimination_program_solves_with_the_laplacian(n, seed, kind):
     """Any topology: a spanning tree with random chords, factored in lanes and by NumPy."""
     rng = np.random.default_rng(seed)
-    network = make_network(n, seed, kind=kind).replace(interaction=pg.Sine())
+    network = make_network(n, seed, kind=kind).replace(interaction=pg.terms.Sine())
     coupling = network.coupling * np.where(rng.random(network.n_edges) < 0.2, -1, 1)
     network = network.replace(coupling=coupling, signed=True)
     fields = range(n) if kind == "field" else ()
@@ -199,7 +197,7 @@ def test_the_elimination_program_solves_with_the_laplacian(n, seed, kind):
         rows.floats[program[place] :][: len(values)] = values[:, None]
     indefinite = factor_and_solve(rows, program, right)
     inputs = phases[list(network.inputs)] / network.input_scale if kind == "clamped" else None
-    matrix = pg.laplacian(network, phases, inputs)
+    matrix = pg.dynamics.laplacian(network, phases, inputs)
     matrix = matrix[np.ix_(network.graph.position[order], network.graph.position[order])]
     step = rows.floats[program[at.STEP] :][: order.size]
     scale = np.linalg.cond(matrix)
@@ -221,7 +219,7 @@ class TestAgainstTheLibrary:
             changes["bounds"]["field_strength"] = (-0.9, 0.9)
         if cost == "periodic":
             targets = np.array([0, 1, 1, 0])
-            changes |= {"objective": pg.PeriodicDistance(0.4), "frequencies": "raw"}
+            changes |= {"objective": pg.objectives.PeriodicDistance(0.4), "frequencies": "raw"}
         engine, plan = engine_of([network], x, targets, **changes), plan_of(network, **changes)
         tallies = run(engine, [[[2, 0, 3, 1]]])
         known, loss, phases = learned_slowly(network, x, targets, [2, 0, 3, 1], plan)
@@ -244,7 +242,7 @@ def learned_slowly(network, x, targets, order, plan):
         free = pg.find_equilibrium(current, x[row], start=None if plan.warm_start == "none" else phases)
         assert free.stable
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", pg.GradientWarning)
+            warnings.simplefilter("ignore", pg.gradients.GradientWarning)
             gradient = METHODS[plan.gradient](current, free, plan.objective, targets[row], **options)
         phases, loss = free.phases, loss + float(gradient.cost)
         for name, values in now.items():
@@ -331,7 +329,7 @@ class TestGuard:
         """Weak coupling, strong inputs, five epochs: the old kernel trained on a hundred unstable states here."""
         networks = [pg.layered(2, 5, 2, seed=seed, coupling_scale=0.5, input_scale=2.4) for seed in range(6)]
         data = [pg.datasets.vowels(["a", "i"], seed=seed) for seed in range(6)]
-        plan = pg.paper_plan(("omega", "coupling"), epochs=5, learning_rate=0.05)
+        plan = pg.training.paper_plan(("omega", "coupling"), epochs=5, learning_rate=0.05)
         strict = pg.train(networks, data, plan)
         assert strict.history.train_unstable.sum() == 0
         assert strict.history.skipped.sum() > 0
@@ -429,7 +427,10 @@ class TestRules:
             np.testing.assert_array_equal(values[0], values[2])
             assert np.abs(values[0, columns] - held[columns]).max() > 1e-3, name
 
-    @pytest.mark.parametrize("objective", [pg.NearestTarget(0.3), pg.PeriodicDistance(0.3), pg.PaperPair(0.3)])
+    @pytest.mark.parametrize(
+        "objective",
+        [pg.objectives.NearestTarget(0.3), pg.objectives.PeriodicDistance(0.3), pg.objectives.PaperPair(0.3)],
+    )
     def test_decisions_are_those_of_the_objectives(self, objective):
         network, rng = pg.layered(2, 4, 3, seed=1, input_scale=3.0), np.random.default_rng(0)
         x, labels = rng.uniform(-1, 1, (40, 2)), rng.integers(0, 3, 40)

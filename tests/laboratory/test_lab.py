@@ -43,9 +43,13 @@ def model(place):
     """A model with two inputs, two classes and a scaling, as `save_model` writes it."""
     data = pg.datasets.vowels(("a", "i"), seed=0)
     made = pg.Model(
-        pg.spectral_frequencies(pg.layered(2, 5, 2)), pg.NearestTarget(), data.classes, data.features, data.scaling
+        pg.initial.spectral_frequencies(pg.layered(2, 5, 2)),
+        pg.objectives.NearestTarget(),
+        data.classes,
+        data.features,
+        data.scaling,
     )
-    pg.save_model(place / "model.npz", made)
+    pg.models.save_model(place / "model.npz", made)
     return made
 
 
@@ -75,12 +79,12 @@ def test_a_fitted_estimator_is_shown_as_its_model():
     assert plain["scaling"][0] == fitted.scaling_.low.tolist()
 
 
-class Third(pg.NodeField):
-    every = (pg.Parameter("third_strength"), pg.Parameter("third_phase", default=0.0))
-    interaction = pg.OddSeries((0, 0, 1))
+class Third(pg.terms.NodeField):
+    every = (pg.terms.Parameter("third_strength"), pg.terms.Parameter("third_phase", default=0.0))
+    interaction = pg.terms.OddSeries((0, 0, 1))
 
 
-class Tangent(pg.Interaction):
+class Tangent(pg.terms.Interaction):
     def value(self, phi):
         return np.sin(phi) * np.exp(np.cos(phi))
 
@@ -99,16 +103,22 @@ class Own(pg.Cost):
 @pytest.mark.parametrize(
     ("shown", "words"),
     [
-        (lambda: pg.ring(401, outputs=[3]), "at most 400 oscillators and 10000 edges. This network has 401 and 401"),
-        (lambda: pg.complete(200, outputs=[3]), "This network has 200 and 19900"),
-        (lambda: pg.ring(4, outputs=[2], terms=[Third()], third_strength=0.3), "but not Third."),
-        (lambda: pg.ring(4, outputs=[2], anisotropy=0.2), "but not Anisotropy. Use simulate"),
-        (lambda: pg.ring(4, outputs=[2], global_coupling=0.2), "but not MeanField."),
-        (lambda: pg.ring(4, outputs=[2], lag=0.2), "but not PhaseLag."),
+        (
+            lambda: pg.networks.ring(401, outputs=[3]),
+            "at most 400 oscillators and 10000 edges. This network has 401 and 401",
+        ),
+        (lambda: pg.networks.complete(200, outputs=[3]), "This network has 200 and 19900"),
+        (lambda: pg.networks.ring(4, outputs=[2], terms=[Third()], third_strength=0.3), "but not Third."),
+        (lambda: pg.networks.ring(4, outputs=[2], anisotropy=0.2), "but not Anisotropy. Use simulate"),
+        (lambda: pg.networks.ring(4, outputs=[2], global_coupling=0.2), "but not MeanField."),
+        (lambda: pg.networks.ring(4, outputs=[2], lag=0.2), "but not PhaseLag."),
         (lambda: make_network(6, 0, kind="non-reciprocal"), "Leave 'coupling_reverse' out."),
-        (lambda: pg.ring(4), "Name some: network.replace(outputs=[...])."),
-        (lambda: pg.ring(4, outputs=[2], interaction=Tangent()), "knows Sine and OddSeries interactions, not Tangent"),
-        (lambda: pg.Model(pg.ring(4, outputs=[2]), Own(), ("y",), ()), "Got Own."),
+        (lambda: pg.networks.ring(4), "Name some: network.replace(outputs=[...])."),
+        (
+            lambda: pg.networks.ring(4, outputs=[2], interaction=Tangent()),
+            "knows Sine and OddSeries interactions, not Tangent",
+        ),
+        (lambda: pg.Model(pg.networks.ring(4, outputs=[2]), Own(), ("y",), ()), "Got Own."),
         (lambda: 3, "The lab shows a Network, a Model, a fitted"),
     ],
 )
@@ -129,7 +139,7 @@ def test_the_page_is_light_and_complete_in_itself(paper_page):
 
 
 def test_names_from_a_stranger_cannot_leave_their_place_in_the_page(tmp_path):
-    network = pg.ring(3, outputs=[1], labels=["</script><script>alert(1)</script>", "b", "c"])
+    network = pg.networks.ring(3, outputs=[1], labels=["</script><script>alert(1)</script>", "b", "c"])
     assert "</script><script>alert" not in lab(network, out=tmp_path / "lab.html", open=False).read_text("utf-8")
 
 
@@ -247,9 +257,14 @@ PHYSICS = """async cases => {
 }"""
 
 OBJECTIVES = [
-    pg.PhaseTargets(), pg.PaperPair(), pg.NearestTarget(0.4), pg.OutputDifferences(), pg.PeriodicDistance(),
-    pg.OneHotPhases(), pg.CosineCrossEntropy(2.0),
-]  # fmt: skip
+    pg.PhaseTargets(),
+    pg.objectives.PaperPair(),
+    pg.objectives.NearestTarget(0.4),
+    pg.objectives.OutputDifferences(),
+    pg.objectives.PeriodicDistance(),
+    pg.objectives.OneHotPhases(),
+    pg.CosineCrossEntropy(2.0),
+]
 
 
 def random_case(number):
@@ -258,7 +273,7 @@ def random_case(number):
     network = make_network(5 + number % 9, number, kind=kind, spread=0.2)
     network = network.replace(interaction=INTERACTIONS[number % len(INTERACTIONS)])
     if number % 7 == 6:
-        network = pg.signed_layers(2, 4, 2, seed=number)
+        network = pg.networks.signed_layers(2, 4, 2, seed=number)
     objective = OBJECTIVES[number % len(OBJECTIVES)]
     stream = np.random.default_rng(number)
     target = stream.uniform(-0.3, 0.3, len(network.outputs)) if number % len(OBJECTIVES) == 0 else number % 2
@@ -286,11 +301,11 @@ def test_equilibria_and_gradients_are_those_of_python(first, page):
         assert free.stable
         assert found["stable"]
         assert np.max(np.abs(np.array(found["phases"]) - free.phases)) < 1e-9
-        assert abs(found["energy"] - pg.energy(network, free.phases, inputs)) < 1e-9
+        assert abs(found["energy"] - pg.dynamics.energy(network, free.phases, inputs)) < 1e-9
         question = (network, free, objective, target)
         names = tuple(network.parameters)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", pg.GradientWarning)  # some nudges here are strong
+            warnings.simplefilter("ignore", pg.gradients.GradientWarning)  # some nudges here are strong
             for method, options in ((pg.adjoint, {}), (pg.two_phase, {"beta": BETA}), (pg.centred, {"beta": BETA})):
                 gradient = method(*question, wrt=names, **options)
                 for name in names:
@@ -315,7 +330,7 @@ COSTS = """async ([settings, phases, targets]) => {
 def test_objectives_are_those_of_python(objective, page):
     stream = np.random.default_rng(3)
     phases = stream.uniform(-2, 2, (6, 3))
-    with_classes = isinstance(objective, pg.ClassObjective)
+    with_classes = isinstance(objective, pg.objectives.ClassObjective)
     targets = stream.integers(0, 3, 6) if with_classes else stream.uniform(-1, 1, (6, 3))
     rows = objective.table(3)[targets] if with_classes else targets
     settings = {"kind": type(objective).__name__, **vars(objective)}
@@ -355,7 +370,7 @@ def test_an_epoch_of_learning_is_that_of_python(name, recipe, page):
     if name == "vowels":
         network, data = pg.layered(2, 5, 2, seed=1), pg.datasets.vowels(("a", "i"), seed=0)
     else:
-        network = pg.signed_layers(2, 3, 2, skip=True, seed=1, input_scale=math.pi / 2)
+        network = pg.networks.signed_layers(2, 3, 2, skip=True, seed=1, input_scale=math.pi / 2)
         data = pg.datasets.xor()
     result = pg.train(network, data, plan, engine="batch")
     found = page.evaluate(EPOCH, [name, "random, seed 1", recipe, 1])
@@ -392,7 +407,7 @@ def test_a_nudge_shows_the_gradient_and_says_how_near_it_is(page):
         method(network, free, pg.PhaseTargets(), [-0.2, 0.2], **options)
         for method, options in ((pg.adjoint, {}), (pg.two_phase, {"beta": 0.1}))
     )
-    assert f"Cosine with the exact gradient {pg.cosine(nudged, exact):.6f}" in text(page, "#result")
+    assert f"Cosine with the exact gradient {pg.gradients.cosine(nudged, exact):.6f}" in text(page, "#result")
     page.click("summary")
     page.wait_for_selector("#numbers tbody tr")
     rows = page.eval_on_selector_all("#numbers tbody tr", "rows => rows.map(row => row.innerText.split('\\t'))")

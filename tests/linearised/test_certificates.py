@@ -11,11 +11,11 @@ from phasegrad.linearised import stability
 from phasegrad.linearised._bounds import meets_angle_condition, surely_stable
 
 BUILDERS = (
-    lambda n, _: pg.ring(max(n, 3)),
-    lambda n, _: pg.complete(n),
-    lambda n, _: pg.lattice(max(1, n // 4), max(2, min(n, 4))),
-    lambda n, rng: pg.small_world(max(n, 5), 4, 0.3, seed=int(rng.integers(2**31))),
-    lambda n, rng: pg.random_regular(max(4, n + n % 2), 3, seed=int(rng.integers(2**31))),
+    lambda n, _: pg.networks.ring(max(n, 3)),
+    lambda n, _: pg.networks.complete(n),
+    lambda n, _: pg.networks.lattice(max(1, n // 4), max(2, min(n, 4))),
+    lambda n, rng: pg.networks.small_world(max(n, 5), 4, 0.3, seed=int(rng.integers(2**31))),
+    lambda n, rng: pg.networks.random_regular(max(4, n + n % 2), 3, seed=int(rng.integers(2**31))),
     lambda n, rng: pg.from_networkx(nx.random_labeled_tree(n, seed=int(rng.integers(2**31)))),
 )
 
@@ -31,7 +31,7 @@ def random_case(index: int) -> pg.Network:
         coupling *= rng.choice([-1.0, 1.0], network.n_edges, p=[0.2, 0.8])
         changes["signed"] = True
     if kind == 2:
-        changes["interaction"] = pg.OddSeries((1.0, *rng.uniform(-0.4, 0.4, 2)))
+        changes["interaction"] = pg.terms.OddSeries((1.0, *rng.uniform(-0.4, 0.4, 2)))
     if kind == 3:
         changes["field_strength"] = rng.uniform(0.01, 1.0, network.size)
         changes["field_phase"] = rng.uniform(-np.pi, np.pi, network.size)
@@ -62,7 +62,7 @@ def reduced_matrix(network: pg.Network, phases: np.ndarray) -> np.ndarray:
     return np.delete(np.delete(matrix, network.reference, 0), network.reference, 1)
 
 
-def check_claims(indices: range, solver: str | pg.Newton = "auto") -> dict[pg.Status, int]:
+def check_claims(indices: range, solver: str | pg.solvers.Newton = "auto") -> dict[pg.Status, int]:
     counts = dict.fromkeys(pg.Status, 0)
     for index in indices:
         network = random_case(index)
@@ -70,7 +70,7 @@ def check_claims(indices: range, solver: str | pg.Newton = "auto") -> dict[pg.St
         counts[found.status.item()] += 1
         if found.stable:
             assert eigvalsh(reduced_matrix(network, found.phases))[0] > 0, f"network {index}"
-            force = pg.force(network, found.phases)[network.free]
+            force = pg.dynamics.force(network, found.phases)[network.free]
             assert np.max(np.abs(force), initial=0.0) <= 1e-9, f"network {index}"
     return counts
 
@@ -86,20 +86,20 @@ def test_100_random_networks_keep_what_they_claim(first):
 @pytest.mark.parametrize("first", range(0, 10_000, 1000))
 def test_10000_random_networks_keep_what_they_claim(first):
     """A hundred steps: most of the time would go into networks that settle nowhere and so claim nothing."""
-    counts = check_claims(range(first, first + 1000), pg.Newton(max_steps=100))
+    counts = check_claims(range(first, first + 1000), pg.solvers.Newton(max_steps=100))
     assert counts[pg.Status.STABLE] >= 500
 
 
 def odd_series() -> pg.Network:
-    return pg.random_network(12, seed=3).replace(interaction=pg.OddSeries((1.0, 0.3)))
+    return pg.networks.random_network(12, seed=3).replace(interaction=pg.terms.OddSeries((1.0, 0.3)))
 
 
 @pytest.mark.parametrize(("build", "spreads", "factor"), [
-    (lambda: pg.random_network(12, seed=3), (0.0, 0.8, 3.0), 2.0**-40),
-    (lambda: pg.random_network(12, seed=3), (0.0, 0.8, 3.0), 2.0**40),
+    (lambda: pg.networks.random_network(12, seed=3), (0.0, 0.8, 3.0), 2.0**-40),
+    (lambda: pg.networks.random_network(12, seed=3), (0.0, 0.8, 3.0), 2.0**40),
     (odd_series, (0.0, 0.8, 3.0), 2.0**-40),
     (odd_series, (0.0, 0.8, 3.0), 2.0**40),
-    (lambda: pg.random_regular(1100, 6), (0.0,), 2.0**-40),
+    (lambda: pg.networks.random_regular(1100, 6), (0.0,), 2.0**-40),
 ])  # fmt: skip
 def test_certificates_do_not_depend_on_the_unit_of_the_couplings(build, spreads, factor):
     """A power of two leaves all digits as they are: verdicts stay, eigenvalues and their errors have the unit."""
@@ -117,10 +117,10 @@ def test_certificates_do_not_depend_on_the_unit_of_the_couplings(build, spreads,
         np.testing.assert_allclose(two.error, factor * one.error, rtol=0.1, atol=1e-12 * factor)
 
 
-@pytest.mark.parametrize("interaction", [pg.Sine(), pg.OddSeries((1.0, 0.3, -0.2))])
+@pytest.mark.parametrize("interaction", [pg.terms.Sine(), pg.terms.OddSeries((1.0, 0.3, -0.2))])
 def test_the_stiffest_weight_of_an_edge_is_its_coupling_times_the_steepest_slope(interaction):
     """Couplings that are not 1: for those a product and a quotient agree."""
-    network = pg.ring(5, coupling=np.array([0.25, 0.5, 2.0, 3.0, 8.0]), interaction=interaction)
+    network = pg.networks.ring(5, coupling=np.array([0.25, 0.5, 2.0, 3.0, 8.0]), interaction=interaction)
     system, _ = build_system(network, None)
     (term,) = [term for term in system.terms if term.stiffest(system.graph, system.values).forward is not None]
     grid = np.linspace(0, 2 * np.pi, 100_001)

@@ -125,7 +125,7 @@ class TestPersistence:
         """Two halves pull apart. The dynamics are left after four turns, not after all the steps they might take."""
         rng = np.random.default_rng(0)
         starts = rng.uniform(-np.pi, np.pi, (20, 6))
-        alone = pg.find_equilibrium(self.TORN, start=starts, solver=pg.Newton(algebra=DenseLaplacian))
+        alone = pg.find_equilibrium(self.TORN, start=starts, solver=pg.solvers.Newton(algebra=DenseLaplacian))
         found = pg.find_equilibrium(self.TORN, start=starts, solver=word)
         assert np.all(found.status == pg.Status.UNCONVERGED)
         assert np.all(np.isfinite(found.phases))
@@ -135,7 +135,7 @@ class TestPersistence:
     def test_what_converged_at_once_is_left_as_it_is_bitwise(self):
         case, rng = dense.draw(dense.near_critical, 2)
         starts = dense.starts_of(case, rng, 8)
-        alone = case.find(starts, pg.Newton(algebra=DenseLaplacian))
+        alone = case.find(starts, pg.solvers.Newton(algebra=DenseLaplacian))
         found = case.find(starts, "newton")
         assert 0 < np.sum(alone.converged) < 8
         assert np.all(found.stable)
@@ -153,13 +153,13 @@ class TestPersistence:
         """The third attempt would be the first again: it costs no step."""
         starts = np.array([np.zeros(6), [0.0, 1e-9, 0.0, 0.0, 0.0, 0.0]])
         found = pg.find_equilibrium(self.TORN, start=starts, solver="newton")
-        once = pg.find_equilibrium(self.TORN, solver=pg.Newton(algebra=DenseLaplacian))
+        once = pg.find_equilibrium(self.TORN, solver=pg.solvers.Newton(algebra=DenseLaplacian))
         assert found.steps[1] - found.steps[0] == pytest.approx(once.steps, abs=2)
 
     def test_a_solver_object_stands_for_itself(self):
         case, rng = dense.draw(dense.near_critical, 2)
         starts = dense.starts_of(case, rng, 5)
-        assert case.find(starts, pg.Newton(algebra=DenseLaplacian)).counts[pg.Status.UNCONVERGED] > 0
+        assert case.find(starts, pg.solvers.Newton(algebra=DenseLaplacian)).counts[pg.Status.UNCONVERGED] > 0
 
     def test_under_a_nudge_no_state_is_looked_for_from_another_start(self):
         """The pull away from the target runs away from this start, but not from phase zero."""

@@ -19,7 +19,7 @@ BATCH = 7
 SHARE = 0.1
 
 
-class Steep(pg.Interaction):
+class Steep(pg.terms.Interaction):
     """It reads an attribute of its class."""
 
     share = 0.1
@@ -35,7 +35,7 @@ class Steep(pg.Interaction):
 
 
 @dataclass(frozen=True)
-class Bent(pg.Interaction):
+class Bent(pg.terms.Interaction):
     """It reads a field, and is no finite series."""
 
     bend: float = 0.3
@@ -93,17 +93,17 @@ class Quartic(pg.Cost):
         return (3 * (phases - target) ** 2 + 1)[..., None] * np.eye(phases.shape[-1])
 
 
-class Third(pg.NodeField):
+class Third(pg.terms.NodeField):
     """A field with an interaction of its own."""
 
-    every = (pg.Parameter("third_strength", least=0.0), pg.Parameter("third_phase", default=0.0))
-    interaction = pg.OddSeries((0, 0, 1))
+    every = (pg.terms.Parameter("third_strength", least=0.0), pg.terms.Parameter("third_phase", default=0.0))
+    interaction = pg.terms.OddSeries((0, 0, 1))
 
 
 class Weakened(Third):
     """A field whose force is not that of its interaction, and so none of the sums that follow from that."""
 
-    summed_contrast = pg.Term.summed_contrast
+    summed_contrast = pg.terms.Term.summed_contrast
 
     def force(self, graph, values, phases):
         return 0.5 * super().force(graph, values, phases)
@@ -112,7 +112,7 @@ class Weakened(Third):
         return 0.5 * super().energy(graph, values, phases)
 
     def stiffness(self, graph, values, phases):
-        return pg.Stiffness(diagonal=0.5 * super().stiffness(graph, values, phases).diagonal)
+        return pg.terms.Stiffness(diagonal=0.5 * super().stiffness(graph, values, phases).diagonal)
 
     def energy_slopes(self, graph, values, phases):
         return {name: 0.5 * slope for name, slope in super().energy_slopes(graph, values, phases).items()}
@@ -124,10 +124,10 @@ class Weakened(Third):
         return None
 
 
-class Spring(pg.Term):
+class Spring(pg.terms.Term):
     """A term of which compiled code knows nothing."""
 
-    every = (pg.Parameter("spring", least=0.0),)
+    every = (pg.terms.Parameter("spring", least=0.0),)
     fixes_gauge = True
 
     def force(self, graph, values, phases):
@@ -138,10 +138,10 @@ class Spring(pg.Term):
 
     def stiffness(self, graph, values, phases):
         slope = np.cos(phases) ** 3 - 2 * np.sin(phases) ** 2 * np.cos(phases)
-        return pg.Stiffness(diagonal=values["spring"] * slope)
+        return pg.terms.Stiffness(diagonal=values["spring"] * slope)
 
     def stiffest(self, graph, values):
-        return pg.Stiffness(diagonal=np.abs(values["spring"]))
+        return pg.terms.Stiffness(diagonal=np.abs(values["spring"]))
 
     def capacity(self, graph, values):
         return np.abs(values["spring"])
@@ -156,7 +156,7 @@ class Spring(pg.Term):
         return values["spring"] != 0
 
 
-INTERACTIONS = [pg.Sine(), pg.OddSeries((1.0, 0.0, 0.05)), Steep(), Bent(), Bent(0.1), Private(0.1)]
+INTERACTIONS = [pg.terms.Sine(), pg.terms.OddSeries((1.0, 0.0, 0.05)), Steep(), Bent(), Bent(0.1), Private(0.1)]
 NETWORKS = {
     "layered": {},
     "clamped": {"input_mode": "phase"},
@@ -166,7 +166,7 @@ NETWORKS = {
     "mean field": {"global_coupling": 0.5},
     "term": {"terms": [Spring()], "spring": 1.0},
 }
-COSTS = [None, pg.PhaseTargets(), pg.PeriodicDistance(), pg.CosineCrossEntropy(), Quartic()]
+COSTS = [None, pg.PhaseTargets(), pg.objectives.PeriodicDistance(), pg.CosineCrossEntropy(), Quartic()]
 
 
 def states(interaction, options, *, seed=0):
@@ -255,7 +255,7 @@ def test_newton_takes_no_more_steps_than_it_may():
 
 
 def test_an_unstable_state_is_not_proved_stable():
-    network = pg.ring(5, interaction=Steep())
+    network = pg.networks.ring(5, interaction=Steep())
     system = assemble(network, None, 2)
     saddle = np.zeros((2, 4))
     saddle[1, 2] = np.pi
@@ -273,7 +273,7 @@ def test_an_unstable_state_is_not_proved_stable():
 )
 def test_newton_takes_compiled_steps_where_it_is_told_to(interaction, name):
     network, inputs = pg.layered(2, 5, 2, seed=0).replace(interaction=interaction), [0.4, -0.3]
-    found = pg.find_equilibrium(network, inputs, solver=pg.Newton(algebra=EdgewiseLaplacian))
+    found = pg.find_equilibrium(network, inputs, solver=pg.solvers.Newton(algebra=EdgewiseLaplacian))
     expected = pg.find_equilibrium(network, inputs)
     assert found.stable
     assert str(found.solver) == name
@@ -311,10 +311,14 @@ def test_globals_are_read_anew():
 
 @pytest.mark.parametrize("solver", ["auto", "batch"])
 @pytest.mark.parametrize(
-    "plan", [pg.paper_plan(), pg.classifier_plan(learn="coupling", batch_size=3)], ids=["paper", "batch"]
+    "plan",
+    [pg.training.paper_plan(), pg.training.classifier_plan(learn="coupling", batch_size=3)],
+    ids=["paper", "batch"],
 )
 def test_training_agrees_with_an_interaction_that_runs_as_python(plan, solver):
-    settings = plan.replace(epochs=3, settling=pg.Settling(solver, 1e-13), objective=pg.OutputDifferences())
+    settings = plan.replace(
+        epochs=3, settling=pg.training.Settling(solver, 1e-13), objective=pg.objectives.OutputDifferences()
+    )
     data = pg.datasets.xor()
     trained = {
         kind: pg.train(pg.layered(2, 5, 2, seed=1).replace(interaction=kind()), data, settings, engine="batch")
@@ -329,7 +333,7 @@ def test_training_agrees_with_an_interaction_that_runs_as_python(plan, solver):
 @pytest.mark.parametrize("learn", ["omega", "coupling"])
 def test_what_is_kept_between_updates_is_that_of_the_parameters_at_hand(learn):
     network, data = pg.layered(2, 5, 2, seed=1).replace(interaction=Steep()), pg.datasets.xor()
-    plan = pg.paper_plan({learn: 0.1})
+    plan = pg.training.paper_plan({learn: 0.1})
     engine = prepare([network], [data], plan, engine="batch")
     engine.train(np.arange(4)[None, None], np.ones(1), [np.random.default_rng(0)])
     (group,) = engine.groups
@@ -342,7 +346,7 @@ def test_what_is_kept_between_updates_is_that_of_the_parameters_at_hand(learn):
 def test_the_engine_says_why_an_interaction_runs_as_python():
     network, data = pg.layered(2, 5, 2, seed=1), pg.datasets.xor()
     engines = [
-        prepare([network.replace(interaction=each)], [data], pg.paper_plan(), engine="batch")
+        prepare([network.replace(interaction=each)], [data], pg.training.paper_plan(), engine="batch")
         for each in (Steep(), Unknown())
     ]
     assert engines[0].uncompiled == ""
@@ -354,9 +358,9 @@ def test_networks_train_where_numba_must_not_compile():
     code = """
 import numpy as np, phasegrad as pg
 from phasegrad.training import prepare
-network = pg.layered(2, 5, 2, seed=1).replace(interaction=pg.OddSeries((1.0, 0.0, 0.05)))
-print(prepare([network], [pg.datasets.xor()], pg.paper_plan(), engine="batch").uncompiled)
-print(pg.train(network, pg.datasets.xor(), pg.paper_plan(epochs=2), engine="batch").network.omega.tolist())
+network = pg.layered(2, 5, 2, seed=1).replace(interaction=pg.terms.OddSeries((1.0, 0.0, 0.05)))
+print(prepare([network], [pg.datasets.xor()], pg.training.paper_plan(), engine="batch").uncompiled)
+print(pg.train(network, pg.datasets.xor(), pg.training.paper_plan(epochs=2), engine="batch").network.omega.tolist())
 """
     answers = []
     for disabled in ("0", "1"):

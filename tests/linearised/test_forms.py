@@ -118,10 +118,10 @@ def test_a_lifted_form_is_that_of_the_matrix_plus_a_multiple_of_one():
 
 
 def test_a_form_lowered_below_its_smallest_eigenvalue_is_not_proved_though_no_weight_is_negative():
-    network = pg.lattice(8, 8, omega=np.zeros(64))
+    network = pg.networks.lattice(8, 8, omega=np.zeros(64))
     system, _ = build_system(network, None)
     form = Form.of(system, np.zeros((1, 64)))
-    exact = np.linalg.eigvalsh(pg.laplacian(network, np.zeros(64)))[0]
+    exact = np.linalg.eigvalsh(pg.dynamics.laplacian(network, np.zeros(64)))[0]
     assert form.examine(precondition, mesh=False).proved
     assert form.lifted(-0.999 * exact).examine(precondition, mesh=False).proved
     assert not form.lifted(-1.001 * exact).examine(precondition, mesh=False).proved
@@ -130,7 +130,7 @@ def test_a_form_lowered_below_its_smallest_eigenvalue_is_not_proved_though_no_we
 def test_the_form_of_a_state_is_its_laplacian_at_the_lower_ends():
     """Field, second harmonic, clamped inputs and a nudge that bends both ways; the quotient is x.Lx / x.x."""
     rng = np.random.default_rng(3)
-    base = pg.complete(7, coupling=rng.uniform(-1, 1, 21), signed=True, outputs=(4, 5, 6))
+    base = pg.networks.complete(7, coupling=rng.uniform(-1, 1, 21), signed=True, outputs=(4, 5, 6))
     networks = [
         base,
         base.replace(field_strength=rng.uniform(-1, 1, 7), field_phase=rng.uniform(-1, 1, 7)),
@@ -207,7 +207,7 @@ def test_few_negative_weights_need_no_factorisation(monkeypatch):
 
 
 def test_the_rounding_of_a_nudge_is_that_of_its_own_output():
-    network = pg.ring(6, outputs=(2, 4))
+    network = pg.networks.ring(6, outputs=(2, 4))
     system, _ = build_system(network, None, pg.Nudge(Quadratic([[1e12, 0.1], [0.1, 1.0]]), [0.0, 0.0], 1.0))
     form = Form.of(system, np.zeros((1, 6)))
     width = form.ground_high - form.ground_low
@@ -295,7 +295,7 @@ def test_the_interval_is_as_narrow_as_the_eigenvector_is_good(tip, few, monkeypa
 def test_what_is_neither_proved_nor_refuted_has_a_status_of_its_own(monkeypatch):
     """No factorisation and no compliance: one weakly negative edge of an expander leaves the question open."""
     n = 1100
-    network = pg.random_regular(n, 6, seed=1)
+    network = pg.networks.random_regular(n, 6, seed=1)
     coupling = np.ones(network.n_edges)
     coupling[7] = -0.3
     network = network.replace(coupling=coupling, signed=True)
@@ -312,7 +312,7 @@ def test_what_is_neither_proved_nor_refuted_has_a_status_of_its_own(monkeypatch)
 
 def test_a_nudge_that_only_stiffens_leaves_a_proof_as_it_is(monkeypatch):
     """Its curvature couples the outputs negatively, and is positive definite nevertheless."""
-    network = pg.random_regular(1100, 4, seed=1, outputs=(500, 1000))
+    network = pg.networks.random_regular(1100, 4, seed=1, outputs=(500, 1000))
     leave_no_way(monkeypatch)
     for coupled, status in ((1.0, pg.Status.STABLE), (2.5, pg.Status.UNPROVED)):
         nudge = pg.Nudge(Quadratic([[2.0, coupled], [coupled, 2.0]]), [0.0, 0.0], 0.1)

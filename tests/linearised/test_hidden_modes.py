@@ -23,19 +23,19 @@ TRAPS = ("edge", "edges", "pendant", "field", "stretched", "many", "weak part")
 def plain_edges(family: str, n: int, rng: np.random.Generator) -> np.ndarray:
     seed = int(rng.integers(2**31))
     if family == "ring":
-        return np.asarray(pg.ring(n).edges)
+        return np.asarray(pg.networks.ring(n).edges)
     if family == "lattice":
         side = int(np.sqrt(n))
-        return np.asarray(pg.lattice(side, side).edges)
+        return np.asarray(pg.networks.lattice(side, side).edges)
     if family == "regular":
-        return np.asarray(pg.random_regular(n + n % 2, int(rng.integers(3, 6)), seed=seed).edges)
+        return np.asarray(pg.networks.random_regular(n + n % 2, int(rng.integers(3, 6)), seed=seed).edges)
     if family == "small world":
-        return np.asarray(pg.small_world(n, 4, 0.1, seed=seed).edges)
+        return np.asarray(pg.networks.small_world(n, 4, 0.1, seed=seed).edges)
     if family == "tree":
         return np.array([[int(rng.integers(max(0, k - 50), k)), k] for k in range(1, n)])
     if family == "erdos renyi":
-        return np.asarray(pg.erdos_renyi(n, 12, seed=seed).edges)
-    half = np.asarray(pg.random_regular(2 * (n // 4), 4, seed=seed).edges)
+        return np.asarray(pg.networks.erdos_renyi(n, 12, seed=seed).edges)
+    half = np.asarray(pg.networks.random_regular(2 * (n // 4), 4, seed=seed).edges)
     size = int(half.max()) + 1
     bridges = np.stack([rng.integers(0, size, 3), rng.integers(size, 2 * size, 3)], axis=1)
     return np.unique(np.concatenate([half, half + size, bridges]), axis=0)
@@ -198,7 +198,7 @@ def with_edge(network: pg.Network, weight: float, **changes) -> pg.Network:
 
 
 def ring_with_pendant() -> pg.Network:
-    ring = pg.ring(2500)
+    ring = pg.networks.ring(2500)
     edges, coupling = np.concatenate([ring.edges, [[1000, 2500]]]), np.append(np.ones(2500), -1.0)
     return pg.Network(edges, coupling, np.zeros(2501), signed=True, field_strength=np.full(2501, 1e-3))
 
@@ -207,10 +207,10 @@ def ring_with_pendant() -> pg.Network:
     ("make", "expected"),
     [
         (ring_with_pendant, -1.52443),
-        (lambda: with_edge(pg.ring(2500), -0.9, field_strength=np.full(2500, 0.01)), -1.14714),
-        (lambda: with_edge(pg.lattice(51, 51), -20.0), None),
-        (lambda: with_edge(pg.random_regular(3000, 4, seed=0), -20.0), None),
-        (lambda: with_edge(pg.small_world(4000, 4, 0.1, seed=1), -20.0), None),
+        (lambda: with_edge(pg.networks.ring(2500), -0.9, field_strength=np.full(2500, 0.01)), -1.14714),
+        (lambda: with_edge(pg.networks.lattice(51, 51), -20.0), None),
+        (lambda: with_edge(pg.networks.random_regular(3000, 4, seed=0), -20.0), None),
+        (lambda: with_edge(pg.networks.small_world(4000, 4, 0.1, seed=1), -20.0), None),
     ],
     ids=["pendant", "ring", "lattice", "regular", "small world"],
 )
@@ -221,13 +221,13 @@ def test_one_negative_edge_in_thousands_is_seen(make, expected):
     assert found.status.item() is pg.Status.UNSTABLE
     if expected is None:
         # Around an edge of weight -k between two nodes of d other neighbours: nearly -2 k + d.
-        expected = eigsh(pg.laplacian(network, found.phases, compressed=True), k=1, which="SA", tol=1e-8)[0][0]
+        expected = eigsh(pg.dynamics.laplacian(network, found.phases, compressed=True), k=1, which="SA", tol=1e-8)[0][0]
     assert found.smallest_eigenvalue == pytest.approx(expected, abs=1e-5 * abs(expected))
     assert found.eigenvalue_error < 1e-6 * abs(expected)
     kick = 1e-6 * np.random.default_rng(0).standard_normal(network.size)
     phases = found.phases + kick
     for _ in range(700):
-        phases = phases + 0.02 / abs(expected) * pg.force(network, phases)
+        phases = phases + 0.02 / abs(expected) * pg.dynamics.force(network, phases)
     assert np.max(np.abs(phases - found.phases)) > 100 * np.max(np.abs(kick))
 
 

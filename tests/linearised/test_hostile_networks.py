@@ -83,7 +83,7 @@ def hostile_ring(n: int) -> Hostile:
     rng = np.random.default_rng(2)
     weight = rng.uniform(0.5, 2, n) * 10.0 ** rng.uniform(-6, 6, n)
     weight[rng.choice(n, 3, replace=False)] *= -1e-3
-    return Hostile("ring", pg.ring(n, coupling=weight, signed=True, omega=np.zeros(n)), np.zeros((1, n)))
+    return Hostile("ring", pg.networks.ring(n, coupling=weight, signed=True, omega=np.zeros(n)), np.zeros((1, n)))
 
 
 def test_a_ring_over_twelve_decades_costs_its_eigenvalues_once(work):
@@ -145,7 +145,7 @@ def test_a_mean_field_on_weights_over_decades_is_factored(work):
     """It took 2,400 times as long as one sparse LU, by conjugate gradients."""
     rng = np.random.default_rng(4)
     n = 2_500
-    network = _signed(pg.ring(n).edges, 10.0 ** rng.uniform(-6, 6, n), n, global_coupling=0.1)
+    network = _signed(pg.networks.ring(n).edges, 10.0 ** rng.uniform(-6, 6, n), n, global_coupling=0.1)
     case = Hostile("mean field", network, np.zeros((1, n)))
     assert verdict_of(case) is Verdict.STABLE
     assert judged_wrongly(case, Verdict.STABLE, None) == ""
@@ -156,7 +156,7 @@ def test_a_mean_field_on_weights_over_decades_is_factored(work):
 def test_many_neighbours_and_many_negative_weights_cost_a_share_of_a_dense_factorisation(work):
     rng = np.random.default_rng(3)
     n = 1_200
-    edges = pg.erdos_renyi(n, 44, seed=1).edges
+    edges = pg.networks.erdos_renyi(n, 44, seed=1).edges
     weight = 10.0 ** rng.uniform(-3, 3, len(edges))
     weight[rng.choice(len(edges), 600, replace=False)] *= -1e-4
     case = Hostile("crowd", _signed(edges, weight, n), np.zeros((1, n)))
@@ -210,15 +210,15 @@ class TestCore:
         assert self.core_of(_graph(np.random.default_rng(1), 500, "wheel")) <= 1
 
     def test_a_narrow_mesh_vanishes_and_a_wide_one_shrinks(self):
-        assert self.core_of(pg.lattice(6, 200).edges) == 0
-        assert 0 < self.core_of(pg.lattice(60, 60).edges) < 60 * 60 / 2
+        assert self.core_of(pg.networks.lattice(6, 200).edges) == 0
+        assert 0 < self.core_of(pg.networks.lattice(60, 60).edges) < 60 * 60 / 2
 
     @pytest.mark.parametrize("n", [17, 18, 30, 60])
     def test_a_complete_graph_is_its_own_core_unless_every_node_has_few_neighbours(self, n):
         assert self.core_of(_graph(np.random.default_rng(0), n, "complete")) == (0 if n - 1 <= fill.FEW else n)
 
     def test_an_expander_fills_up(self):
-        assert self.core_of(pg.random_regular(1_000, 4, seed=0).edges) > 300
+        assert self.core_of(pg.networks.random_regular(1_000, 4, seed=0).edges) > 300
 
 
 def test_an_inverse_bounds_what_its_answers_are_off_by():
@@ -226,7 +226,7 @@ def test_an_inverse_bounds_what_its_answers_are_off_by():
     rng = np.random.default_rng(6)
     n = 60
     weight = 10.0 ** rng.uniform(-2, 2, n)
-    network = pg.ring(n, coupling=weight, omega=np.zeros(n))
+    network = pg.networks.ring(n, coupling=weight, omega=np.zeros(n))
     form = Form.of(build_system(network, None)[0], np.zeros((1, n)))
     inverse = form._by_factors().inverse
     assert inverse is not None

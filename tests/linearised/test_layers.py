@@ -4,8 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import phasegrad as pg
 from phasegrad.dynamics import build_system
@@ -28,7 +27,7 @@ class OwnCost(pg.Cost):
 COSTS = {
     "free": None,
     "quadratic": (pg.PhaseTargets(), 0.3 * np.arange(3)),
-    "periodic": (pg.OneHotPhases(), 1),
+    "periodic": (pg.objectives.OneHotPhases(), 1),
     "entropy": (pg.CosineCrossEntropy(sharpness=5.0), 2),
     "of one's own": (OwnCost(), np.array([0.3, -0.2, 0.1])),
 }

@@ -21,10 +21,10 @@ from phasegrad.linearised import (
 
 ALGEBRAS = (DenseLaplacian, SparseLaplacian, PhasorLaplacian)
 NETWORKS = {
-    "plain": make_network(12, 0, kind="plain").replace(interaction=pg.Sine()),
-    "field": make_network(9, 1, kind="field").replace(interaction=pg.Sine()),
+    "plain": make_network(12, 0, kind="plain").replace(interaction=pg.terms.Sine()),
+    "field": make_network(9, 1, kind="field").replace(interaction=pg.terms.Sine()),
     "layered": pg.layered(2, 5, 2, seed=0),
-    "signed layers": pg.signed_layers(3, 8, 2, seed=0),
+    "signed layers": pg.networks.signed_layers(3, 8, 2, seed=0),
 }
 
 
@@ -132,11 +132,11 @@ def test_the_laplacian_of_the_free_state_is_factored_twice_for_a_certified_gradi
     network = NETWORKS["layered"]
     counted = Counted(monkeypatch)
     free = pg.find_equilibrium(network, [0.5, -0.5])
-    found = counted.near(pg.laplacian(network, free.phases, [0.5, -0.5]))
+    found = counted.near(pg.dynamics.laplacian(network, free.phases, [0.5, -0.5]))
     assert found <= 2
     gradient = method(network, free, pg.PhaseTargets(), [0.1, -0.2])
     assert gradient.valid
-    assert counted.near(pg.laplacian(network, free.phases, [0.5, -0.5])) == found
+    assert counted.near(pg.dynamics.laplacian(network, free.phases, [0.5, -0.5])) == found
 
 
 class TestEquilibrium:
@@ -171,7 +171,7 @@ class TestEquilibrium:
             (NETWORKS["layered"], "auto", "newton (dense)"),
             (NETWORKS["layered"], "batch", "aligned newton"),
             (NETWORKS["layered"], "flow", "flow"),
-            (pg.random_regular(400, 4), "auto", "newton (sparse)"),
+            (pg.networks.random_regular(400, 4), "auto", "newton (sparse)"),
         ],
     )
     def test_it_names_the_solver_that_found_it(self, network, word, name):
@@ -203,18 +203,18 @@ class TestAloneAsInABatch:
 
     def test_where_the_way_leads_over_indefinite_states(self):
         coupling = [-1.0, 1, 1, 1, 1, -1, 1, 1, 1, 1]
-        network = pg.complete(5, signed=True, coupling=coupling, omega=[1.366, 0.122, -2.388, 0.098, 0.064])
-        found = self.assert_alike(network, [-0.696, 0.611, -0.549, -0.67, 0.275], solver=pg.Newton())
+        network = pg.networks.complete(5, signed=True, coupling=coupling, omega=[1.366, 0.122, -2.388, 0.098, 0.064])
+        found = self.assert_alike(network, [-0.696, 0.611, -0.549, -0.67, 0.275], solver=pg.solvers.Newton())
         assert found.stable
 
     @pytest.mark.parametrize("indefinite", ["descend", "follow"])
     def test_at_a_saddle_that_has_converged(self, indefinite):
-        network, rng = pg.ring(6, omega=[0.1, -0.2, 0.3, -0.1, 0.05, -0.15]), np.random.default_rng(1)
-        roughly = pg.Newton(indefinite="follow", polish=False)
+        network, rng = pg.networks.ring(6, omega=[0.1, -0.2, 0.3, -0.1, 0.05, -0.15]), np.random.default_rng(1)
+        roughly = pg.solvers.Newton(indefinite="follow", polish=False)
         found = None
         while found is None or found.status != pg.Status.UNSTABLE or found.residual < 1e-9:
             found = pg.find_equilibrium(network, start=rng.uniform(-3, 3, 6), tolerance=1e-6, solver=roughly)
-        solver = pg.Newton(indefinite=indefinite)
+        solver = pg.solvers.Newton(indefinite=indefinite)
         self.assert_alike(network, found.phases, tolerance=1e-6, solver=solver)
 
     @pytest.mark.parametrize("indefinite", ["descend", "follow", "stop"])
@@ -223,7 +223,7 @@ class TestAloneAsInABatch:
         rng = np.random.default_rng(0)
         for seed in range(12):
             network = make_network(6, seed, kind="plain", spread=0.6)
-            solver = pg.Newton(indefinite=indefinite, polish=polish, max_steps=40)
+            solver = pg.solvers.Newton(indefinite=indefinite, polish=polish, max_steps=40)
             self.assert_alike(network, rng.uniform(-2, 2, 6), solver=solver)
 
 
@@ -238,7 +238,7 @@ def test_near_the_end_of_locking_digits_are_those_of_the_last_laplacian(gap):
 
 
 def test_phases_that_are_no_numbers_are_not_stable():
-    system, _ = build_system(pg.ring(50), None)
+    system, _ = build_system(pg.networks.ring(50), None)
     phases = np.full((1, 50), np.nan)
     phases[:, 0] = 0.0
     assert DenseLaplacian.of(system, phases).definite() == Verdict.UNPROVED
@@ -246,7 +246,7 @@ def test_phases_that_are_no_numbers_are_not_stable():
 
 def test_no_sample_gets_the_laplacian_of_another_one_from_another_thread():
     """Another thread begins its next solve while this one compares two samples."""
-    system, _ = build_system(pg.ring(12), None)
+    system, _ = build_system(pg.networks.ring(12), None)
     system = system.take(np.zeros(2, dtype=int))
     state = SparseLaplacian.of(system, system.place(np.random.default_rng(0).uniform(-0.7, 0.7, (2, 12))))
     operators, same = state._operators, state._same
@@ -265,7 +265,7 @@ def test_no_sample_gets_the_laplacian_of_another_one_from_another_thread():
 
 class TestBadInput:
     @pytest.mark.parametrize(
-        "network", [NETWORKS["layered"], pg.random_regular(400, 4), make_network(6, 1, kind="non-reciprocal")]
+        "network", [NETWORKS["layered"], pg.networks.random_regular(400, 4), make_network(6, 1, kind="non-reciprocal")]
     )
     def test_whole_numbers_are_taken_as_numbers(self, network):
         state = pg.find_equilibrium(network).linearised

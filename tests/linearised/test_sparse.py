@@ -25,14 +25,14 @@ def frequencies(n, spread, seed=0):
 def family(name, n=N):
     outputs = (n // 3, n - 1)
     if name == "grid":
-        return pg.lattice(20, n // 20, omega=frequencies(n, 0.05), outputs=outputs)
+        return pg.networks.lattice(20, n // 20, omega=frequencies(n, 0.05), outputs=outputs)
     if name == "ring":
-        return pg.ring(n, omega=frequencies(n, 1e-3), outputs=outputs)
+        return pg.networks.ring(n, omega=frequencies(n, 1e-3), outputs=outputs)
     if name == "regular":
-        return pg.random_regular(n, 6, omega=frequencies(n, 0.3), outputs=outputs)
+        return pg.networks.random_regular(n, 6, omega=frequencies(n, 0.3), outputs=outputs)
     if name == "small world":
-        return pg.small_world(n, 6, 0.1, omega=frequencies(n, 0.3), outputs=outputs)
-    return pg.erdos_renyi(n, 10, omega=frequencies(n, 0.3), outputs=outputs)
+        return pg.networks.small_world(n, 6, 0.1, omega=frequencies(n, 0.3), outputs=outputs)
+    return pg.networks.erdos_renyi(n, 10, omega=frequencies(n, 0.3), outputs=outputs)
 
 
 FAMILIES = ("grid", "ring", "regular", "small world", "erdos renyi")
@@ -49,7 +49,7 @@ def test_sparse_and_dense_find_the_same_state_and_the_same_gradients(name):
     # A residual of 1e-12 moves the phases by at most its size over the smallest eigenvalue, here above 1e-5.
     np.testing.assert_allclose(sparse.phases, dense.phases, atol=1e-8)
     gradient = pg.adjoint(network, sparse, pg.PhaseTargets(), TARGET, wrt=("omega", "coupling"))
-    matrix = pg.laplacian(network, dense.phases)
+    matrix = pg.dynamics.laplacian(network, dense.phases)
     slope = np.zeros(N)
     slope[list(network.outputs)] = dense.phases[list(network.outputs)] - TARGET
     response = np.zeros(N)
@@ -77,12 +77,12 @@ def test_every_kind_of_network_is_solved_as_the_dense_solver_does(kind, seed):
 def test_the_compressed_laplacian_is_the_dense_one():
     network = make_network(40, 3, kind="field", density=0.2)
     phases = frequencies(40, 1.0)
-    dense = pg.laplacian(network, phases)
-    np.testing.assert_allclose(pg.laplacian(network, phases, compressed=True).toarray(), dense, atol=1e-15)
+    dense = pg.dynamics.laplacian(network, phases)
+    np.testing.assert_allclose(pg.dynamics.laplacian(network, phases, compressed=True).toarray(), dense, atol=1e-15)
     pinned = make_network(40, 3, density=0.2)
-    compressed = pg.laplacian(pinned, phases, compressed=True)
+    compressed = pg.dynamics.laplacian(pinned, phases, compressed=True)
     assert compressed.has_sorted_indices
-    np.testing.assert_allclose(compressed.toarray(), pg.laplacian(pinned, phases), atol=1e-15)
+    np.testing.assert_allclose(compressed.toarray(), pg.dynamics.laplacian(pinned, phases), atol=1e-15)
 
 
 def test_nudged_solves_and_every_method_agree_with_the_adjoint_gradient():
@@ -98,13 +98,13 @@ def test_nudged_solves_and_every_method_agree_with_the_adjoint_gradient():
 
 
 def test_the_default_nudge_is_right_on_a_mesh_where_the_papers_points_the_wrong_way():
-    network = pg.lattice(50, 60, omega=frequencies(3000, 0.05), outputs=(1500, 2999))
+    network = pg.networks.lattice(50, 60, omega=frequencies(3000, 0.05), outputs=(1500, 2999))
     equilibrium = pg.find_equilibrium(network)
     question = (network, equilibrium, pg.PhaseTargets(), TARGET)
     exact = pg.adjoint(*question).omega
     assert np.linalg.norm(pg.two_phase(*question).omega - exact) <= 1e-3 * np.linalg.norm(exact)
     assert np.linalg.norm(pg.centred(*question).omega - exact) <= 1e-5 * np.linalg.norm(exact)
-    with pytest.warns(pg.GradientWarning, match="Try beta"):
+    with pytest.warns(pg.gradients.GradientWarning, match="Try beta"):
         strong = pg.two_phase(*question, beta=0.1).omega
     assert np.linalg.norm(strong - exact) > 0.1 * np.linalg.norm(exact)
 
@@ -132,12 +132,12 @@ def test_many_outputs_get_a_nudge_too():
 
 def test_spectral_seed_is_the_dense_solve():
     network = family("small world")
-    matrix = pg.laplacian(network, np.zeros(N))
+    matrix = pg.dynamics.laplacian(network, np.zeros(N))
     contrast = np.zeros(N)
     contrast[list(network.outputs)] = [1.0, -1.0]
     pattern = np.zeros(N)
     pattern[network.free] = np.linalg.solve(matrix, contrast[network.free])
-    seeded = pg.spectral_frequencies(network)
+    seeded = pg.initial.spectral_frequencies(network)
     np.testing.assert_allclose(seeded.omega, 0.3 * pattern / np.abs(pattern).max(), atol=1e-10)
 
 
@@ -151,7 +151,7 @@ def test_scipys_conjugate_gradients_find_the_same_state(name):
 def test_every_word_means_its_algebra_bit_by_bit():
     network = family("regular", 400)
     for word, algebra in (("newton", DenseLaplacian), ("sparse", SparseLaplacian), ("auto", SparseLaplacian)):
-        found, meant = (pg.find_equilibrium(network, solver=s) for s in (word, pg.Newton(algebra=algebra)))
+        found, meant = (pg.find_equilibrium(network, solver=s) for s in (word, pg.solvers.Newton(algebra=algebra)))
         np.testing.assert_array_equal(found.phases, meant.phases)
 
 
@@ -168,10 +168,10 @@ def test_a_state_well_below_the_tolerance_needs_no_further_step():
 
 def test_an_unstable_branch_is_followed_as_the_dense_solver_does():
     """Two oscillators opposite all others: conjugate gradients stop at the negative curvature, MINRES does not."""
-    network = pg.random_regular(30, 4, seed=1, omega=frequencies(30, 0.1))
+    network = pg.networks.random_regular(30, 4, seed=1, omega=frequencies(30, 0.1))
     start = np.pi * np.isin(np.arange(30), [5, 11])
     dense, found = (
-        pg.find_equilibrium(network, start=start, solver=pg.Newton(indefinite="follow", algebra=algebra))
+        pg.find_equilibrium(network, start=start, solver=pg.solvers.Newton(indefinite="follow", algebra=algebra))
         for algebra in (DenseLaplacian, SparseLaplacian)
     )
     assert found.status == dense.status == pg.Status.UNSTABLE
@@ -185,7 +185,7 @@ class TestEdges:
     def networks():
         omega = frequencies(N, 0.3)
         pairs = family("regular").edges
-        inner = pg.random_regular(N, 6, omega=omega, reference=N // 2)
+        inner = pg.networks.random_regular(N, 6, omega=omega, reference=N // 2)
         clamped = pg.Network(pairs, 1.0, omega, inputs=(3, 400), input_mode="phase")
         field = pg.Network(pairs, 1.0, omega, field_strength=0.2, field_phase=0.3)
         injected = pg.Network(pairs, 1.0, omega, second_strength=0.1)
@@ -224,13 +224,13 @@ class TestEdges:
 
     def test_weights_over_eight_decades_are_solved_to_rounding_in_spite_of_single_precision(self):
         rng = np.random.default_rng(3)
-        network = pg.random_regular(500, 4, seed=1)
+        network = pg.networks.random_regular(500, 4, seed=1)
         network = network.replace(coupling=10.0 ** rng.uniform(-4, 4, network.n_edges))
         system, _ = build_system(network, None)
         matrix, inverse, _ = SparseLaplacian.of(system, np.zeros((1, 500)), "gauss-seidel").operator(0)
         right = rng.standard_normal(499)
         found = solve_accurately(matrix, right, inverse)
-        exact = np.linalg.solve(pg.laplacian(network, np.zeros(500)), right)
+        exact = np.linalg.solve(pg.dynamics.laplacian(network, np.zeros(500)), right)
         # The condition of 1e8 or so times the rounding of the right-hand side.
         np.testing.assert_allclose(found.solution, exact, rtol=1e-6, atol=1e-6 * np.abs(exact).max())
         single = conjugate_gradients(matrix, right, inverse, tolerance=0.1, enough=0.1)
@@ -249,8 +249,8 @@ class TestEdges:
 
 class TestPreconditioners:
     def test_the_probe_knows_meshes_from_expanders(self):
-        shallow = pg.random_regular(4000, 6)
-        deep = pg.lattice(40, 100)
+        shallow = pg.networks.random_regular(4000, 6)
+        deep = pg.networks.lattice(40, 100)
         graphs = [network.graph for network in (shallow, deep)]
         assert [probe(graph) for graph in graphs] == ["gauss-seidel", "multigrid"]
 
@@ -270,14 +270,14 @@ class TestPreconditioners:
 
     @pytest.mark.parametrize("build", [Jacobi.of, GaussSeidel.of, Multigrid.of])
     def test_conjugate_gradients_solves_what_a_factorisation_solves(self, build):
-        matrix = pg.laplacian(pg.lattice(30, 40), frequencies(1200, 0.1), compressed=True)
+        matrix = pg.dynamics.laplacian(pg.networks.lattice(30, 40), frequencies(1200, 0.1), compressed=True)
         right = frequencies(1199, 1.0)
         found = solve_accurately(matrix, right, build(matrix))
         np.testing.assert_allclose(found.solution, np.linalg.solve(matrix.toarray(), right), rtol=1e-8, atol=1e-9)
         assert found.left <= 3e-12
 
     def test_multigrid_needs_fewer_iterations_on_a_mesh(self):
-        matrix = pg.laplacian(pg.lattice(60, 60), np.zeros(3600), compressed=True)
+        matrix = pg.dynamics.laplacian(pg.networks.lattice(60, 60), np.zeros(3600), compressed=True)
         right = frequencies(3599, 1.0)
         count = [conjugate_gradients(matrix, right, build(matrix), tolerance=1e-10).iterations
                  for build in (Jacobi.of, GaussSeidel.of, Multigrid.of)]  # fmt: skip
@@ -285,7 +285,7 @@ class TestPreconditioners:
 
     def test_the_transformed_system_is_plain_preconditioning_by_the_sweep(self):
         """Eisenstat's trick changes the arithmetic, not the iterates: after equally many the solution is the same."""
-        matrix = pg.laplacian(family("small world"), frequencies(N, 0.3), compressed=True)
+        matrix = pg.dynamics.laplacian(family("small world"), frequencies(N, 0.3), compressed=True)
         right = frequencies(N - 1, 1.0)
         swept = GaussSeidel.of(matrix)
 
@@ -298,8 +298,8 @@ class TestPreconditioners:
         np.testing.assert_allclose(quick.solution, plain.solution, rtol=1e-7, atol=1e-9)
 
     def test_an_indefinite_matrix_is_recognised_and_still_solved(self):
-        network = pg.ring(400, signed=True, coupling=np.where(np.arange(400) == 7, -5.0, 1.0))
-        matrix = pg.laplacian(network, np.zeros(400), compressed=True)
+        network = pg.networks.ring(400, signed=True, coupling=np.where(np.arange(400) == 7, -5.0, 1.0))
+        matrix = pg.dynamics.laplacian(network, np.zeros(400), compressed=True)
         right = frequencies(399, 1.0)
         found = solve_accurately(matrix, right, Jacobi.of(matrix))
         assert not found.positive
@@ -307,7 +307,9 @@ class TestPreconditioners:
 
     def test_a_matrix_with_many_negative_eigenvalues_is_solved_to_rounding(self):
         rng = np.random.default_rng(0)
-        matrix = pg.laplacian(pg.random_regular(400, 4, seed=1), rng.uniform(-2, 2, 400), compressed=True)
+        matrix = pg.dynamics.laplacian(
+            pg.networks.random_regular(400, 4, seed=1), rng.uniform(-2, 2, 400), compressed=True
+        )
         right = rng.standard_normal(399)
         found = solve_accurately(matrix, right, GaussSeidel.of(matrix))
         assert not found.positive
@@ -317,7 +319,7 @@ class TestPreconditioners:
         built = []
         original = Multigrid.of
         monkeypatch.setattr(Multigrid, "of", lambda matrix: built.append(1) or original(matrix))
-        network = pg.lattice(40, 100, omega=frequencies(4000, 0.05), outputs=(2000, 3999))
+        network = pg.networks.lattice(40, 100, omega=frequencies(4000, 0.05), outputs=(2000, 3999))
         equilibrium = pg.find_equilibrium(network)
         pg.adjoint(network, equilibrium, pg.PhaseTargets(), TARGET)
         pg.two_phase(network, equilibrium, pg.PhaseTargets(), TARGET)
@@ -325,7 +327,9 @@ class TestPreconditioners:
 
     def test_no_answer_depends_on_batch_mates_or_on_what_was_asked_before(self):
         """Bit by bit: alone, in a batch in any order, and after other questions about the same network."""
-        network = pg.lattice(40, 60, omega=frequencies(2400, 0.05), inputs=(0, 2399), outputs=(1200,), reference=100)
+        network = pg.networks.lattice(
+            40, 60, omega=frequencies(2400, 0.05), inputs=(0, 2399), outputs=(1200,), reference=100
+        )
         inputs = np.random.default_rng(1).uniform(-0.1, 0.1, (3, 2))
         start = np.random.default_rng(2).uniform(-0.5, 0.5, (3, 2400))
         together = pg.find_equilibrium(network, inputs, start=start)
@@ -339,7 +343,7 @@ class TestPreconditioners:
             np.testing.assert_array_equal(one.omega, gradients[k])
 
     def test_without_pyamg_meshes_are_solved_by_gauss_seidel_and_a_warning_says_so(self, monkeypatch):
-        network = pg.lattice(40, 100, omega=frequencies(4000, 0.05))
+        network = pg.networks.lattice(40, 100, omega=frequencies(4000, 0.05))
         expected = pg.find_equilibrium(network).phases
         monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
         with pytest.warns(UserWarning, match=r"pip install '\.\[sparse\]'"):
@@ -348,13 +352,15 @@ class TestPreconditioners:
         monkeypatch.setitem(__import__("sys").modules, "pyamg", None)
         with pytest.raises(ImportError, match=r"pip install '\.\[sparse\]'"):
             pg.find_equilibrium(
-                network.replace(), solver=pg.Newton(algebra=SparseLaplacian, preconditioner="multigrid")
+                network.replace(), solver=pg.solvers.Newton(algebra=SparseLaplacian, preconditioner="multigrid")
             )
 
     def test_the_choice_can_be_overridden(self):
-        network = pg.lattice(30, 30, omega=frequencies(900, 0.05))
+        network = pg.networks.lattice(30, 30, omega=frequencies(900, 0.05))
         seen = []
-        solver = pg.Newton(algebra=SparseLaplacian, preconditioner="multigrid", progress=lambda step: seen.append(step))
+        solver = pg.solvers.Newton(
+            algebra=SparseLaplacian, preconditioner="multigrid", progress=lambda step: seen.append(step)
+        )
         assert pg.find_equilibrium(network, solver=solver).stable
         assert {step.preconditioner for step in seen} == {"multigrid"}
         assert [step.step for step in seen] == list(range(1, len(seen) + 1))
@@ -366,26 +372,26 @@ class TestCertificates:
     def test_the_smallest_eigenvalue_lies_within_its_stated_error(self, name):
         network = family(name, 1100)
         found = pg.find_equilibrium(network, eigenvalue=True)
-        exact = np.linalg.eigvalsh(pg.laplacian(network, found.phases))[0]
+        exact = np.linalg.eigvalsh(pg.dynamics.laplacian(network, found.phases))[0]
         assert abs(found.smallest_eigenvalue - exact) <= found.eigenvalue_error
         assert found.eigenvalue_error <= 1e-3 * exact
 
     def test_a_state_beyond_the_angle_condition_is_judged_by_its_eigenvalue(self):
         n = 1100
         # Twisted rings: angles of zero, just below a right angle, just above it.
-        network = pg.ring(n)
+        network = pg.networks.ring(n)
         for turns in (0, n // 4 - 30, n // 4 + 30):
             phases = 2 * np.pi * turns / n * np.arange(n)
             system, _ = build_system(network, None, None)
             verdict = stability(system, phases[None], eigenvalue=True)
-            exact = np.linalg.eigvalsh(pg.laplacian(network, phases))[0]
+            exact = np.linalg.eigvalsh(pg.dynamics.laplacian(network, phases))[0]
             assert bool(verdict.stable[0]) == (exact > 0)
             assert abs(verdict.smallest[0] - exact) <= max(verdict.error[0], 1e-3 * abs(exact))
 
     def test_angles_beyond_a_right_angle_may_still_be_stable(self):
         """One stretched edge of a well connected graph: the sufficient condition fails, the eigenvalue decides."""
         n = 1100
-        network = pg.erdos_renyi(n, 10, seed=2)
+        network = pg.networks.erdos_renyi(n, 10, seed=2)
         system, _ = build_system(network, None, None)
         verdicts = []
         for turn in (0.55, 0.95):
@@ -395,7 +401,7 @@ class TestCertificates:
             near = np.unique(network.edges[np.any(network.edges == 0, axis=1)])
             phases[near[near > 0][1:]] = turn * np.pi / 2
             verdict = stability(system, phases[None])
-            exact = np.linalg.eigvalsh(pg.laplacian(network, phases))[0]
+            exact = np.linalg.eigvalsh(pg.dynamics.laplacian(network, phases))[0]
             assert bool(verdict.stable[0]) == (exact > 0)
             verdicts.append(bool(verdict.stable[0]))
         assert verdicts == [True, False]
@@ -407,16 +413,16 @@ class TestCertificates:
         equilibrium = pg.find_equilibrium(network)
         nudge = pg.Nudge(pg.PhaseTargets(), TARGET, -strength)
         system, _ = build_system(network, None, nudge)
-        matrix = pg.laplacian(network, equilibrium.phases)
+        matrix = pg.dynamics.laplacian(network, equilibrium.phases)
         where = network.graph.position[list(network.outputs)]
         matrix[where, where] -= strength
         verdict = stability(system, equilibrium.phases[None])
         assert bool(verdict.stable[0]) == (np.linalg.eigvalsh(matrix)[0] > 0)
 
     def test_eigenvalues_of_indefinite_matrices_are_negative(self):
-        network = pg.ring(1100, signed=True, coupling=np.where(np.arange(1100) == 7, -0.5, 1.0))
+        network = pg.networks.ring(1100, signed=True, coupling=np.where(np.arange(1100) == 7, -0.5, 1.0))
         found = pg.find_equilibrium(network, eigenvalue=True)
-        exact = np.linalg.eigvalsh(pg.laplacian(network, found.phases))[0]
+        exact = np.linalg.eigvalsh(pg.dynamics.laplacian(network, found.phases))[0]
         assert exact < 0
         assert found.status.item() is pg.Status.UNSTABLE
         assert -found.eigenvalue_error <= exact - found.smallest_eigenvalue <= 1e-12
@@ -438,7 +444,7 @@ class TestNoLockedState:
         """No single oscillator is too fast, but one half of the graph is: the cut between them cannot hold."""
         network = family(name, 3000)
         half = np.where(np.arange(3000) < 1500, 1.0, -1.0)
-        strongest = pg.to_matrix(network, compressed=True).sum(axis=1).min()
+        strongest = pg.networks.to_matrix(network, compressed=True).sum(axis=1).min()
         steps = []
         torn = network.replace(omega=0.9 * strongest * half if name == "regular" else 0.3 * half)
         found = pg.find_equilibrium(torn, progress=steps.append)
@@ -455,16 +461,16 @@ class TestNoLockedState:
 class TestBadInput:
     def test_dense_requests_for_large_networks_are_refused_with_the_alternative(self):
         n = 13_000
-        network = pg.ring(n, outputs=(n - 1,))
+        network = pg.networks.ring(n, outputs=(n - 1,))
         with pytest.raises(ValueError, match=r"1.26 GiB, 12999 rows.*solver='auto'"):
             pg.find_equilibrium(network, solver="newton")
         with pytest.raises(ValueError, match=r"compressed=True"):
-            pg.laplacian(network, np.zeros(n))
+            pg.dynamics.laplacian(network, np.zeros(n))
         equilibrium = pg.find_equilibrium(network)
         with pytest.raises(ValueError, match="the gradients adjoint, two_phase and centred"):
-            pg.holomorphic(network, equilibrium, pg.PhaseTargets(), [0.1])
+            pg.gradients.holomorphic(network, equilibrium, pg.PhaseTargets(), [0.1])
         with pytest.raises(ValueError, match="the gradients adjoint, two_phase and centred"):
-            pg.autograd(network, equilibrium, pg.PhaseTargets(), [0.1])
+            pg.gradients.autograd(network, equilibrium, pg.PhaseTargets(), [0.1])
         everywhere = pg.PhaseTargets(outputs=tuple(range(1, n)))
         assert pg.adjoint(network, equilibrium, everywhere, np.full(n - 1, 0.1)).valid
         with pytest.raises(ValueError, match="Nudge fewer outputs, or use the adjoint gradient"):
@@ -481,11 +487,11 @@ class TestBadInput:
         with pytest.raises(ValueError, match="The sparse algebra needs reciprocal coupling"):
             pg.find_equilibrium(one_way, solver="sparse")
         with pytest.raises(ValueError, match="single sample and reciprocal"):
-            pg.laplacian(one_way, np.zeros(20), compressed=True)
+            pg.dynamics.laplacian(one_way, np.zeros(20), compressed=True)
         with pytest.raises(ValueError, match="'preconditioner' parameter of Newton must be one of"):
-            pg.Newton(preconditioner="magic")
+            pg.solvers.Newton(preconditioner="magic")
         for word in ("dense", object, SparseLaplacian(build_system(make_network(5, 0), None)[0], np.zeros((1, 4)))):
             with pytest.raises(TypeError, match="'algebra' parameter of Newton must be a class"):
-                pg.Newton(algebra=word)
+                pg.solvers.Newton(algebra=word)
         with pytest.raises(ValueError, match="'max_steps' parameter of Newton"):
-            pg.Newton(max_steps=0)
+            pg.solvers.Newton(max_steps=0)

@@ -13,12 +13,12 @@ from phasegrad.measurement._noise import expected_cosine
 from phasegrad_paper.studies import readout as study
 
 TARGET = (-0.2, 0.2)
-METER = pg.Readout.from_time(1e-12, 3e9)
-QUIET = pg.Readout(0.0)
+METER = pg.measurement.Readout.from_time(1e-12, 3e9)
+QUIET = pg.measurement.Readout(0.0)
 
 
 def question(seed=0, **options):
-    network = pg.random_network(10, seed=seed, **options)
+    network = pg.networks.random_network(10, seed=seed, **options)
     return network, pg.find_equilibrium(network), pg.PhaseTargets(), TARGET
 
 
@@ -32,7 +32,7 @@ def many(asked, draws):
 
 class TestReadout:
     def test_noise_and_averaging_are_what_they_say(self):
-        shown = pg.Readout(0.1, readings=4).read(np.full(40_000, 1.0), stream())
+        shown = pg.measurement.Readout(0.1, readings=4).read(np.full(40_000, 1.0), stream())
         assert shown.mean() == pytest.approx(1.0, abs=4 * 0.05 / 200)
         assert shown.std() == pytest.approx(0.05, rel=0.02)
 
@@ -40,9 +40,9 @@ class TestReadout:
     @pytest.mark.parametrize("noise", [0.0, 0.02, 0.08, 0.12, 0.2, 0.4])
     def test_bias_and_deviation_are_those_of_readings_over_all_phases(self, noise, readings):
         """Both series meet at a noise of a sixth of a level, 0.0625 here."""
-        meter = pg.Readout(noise, readings=readings, bits=4)
+        meter = pg.measurement.Readout(noise, readings=readings, bits=4)
         phases = stream(1).uniform(-1, 1, 40_000) * math.pi
-        off = pg.Readout(noise, readings=readings, bits=4).read(phases, stream(2)) - phases
+        off = pg.measurement.Readout(noise, readings=readings, bits=4).read(phases, stream(2)) - phases
         off = (off + math.pi) % (2 * math.pi) - math.pi
         assert np.sqrt(np.mean(off**2)) == pytest.approx(meter.deviation, rel=0.02)
         grid = np.linspace(0, meter.step, 400, endpoint=False) + meter.step / 800
@@ -54,23 +54,27 @@ class TestReadout:
         assert np.sqrt(np.mean((mean - grid) ** 2)) == pytest.approx(meter.bias, rel=1e-3, abs=1e-9)
 
     def test_without_levels_there_is_no_bias(self):
-        assert pg.Readout(0.3).bias == 0
-        assert pg.Readout(0.3, readings=9).deviation == pytest.approx(0.1)
+        assert pg.measurement.Readout(0.3).bias == 0
+        assert pg.measurement.Readout(0.3, readings=9).deviation == pytest.approx(0.1)
 
     def test_levels_are_read_around_the_circle(self):
         """On both sides of the cut at pi, and on any turn; the mean of such readings is near the phase."""
-        meter = pg.Readout(0.15, readings=4000, bits=4)
+        meter = pg.measurement.Readout(0.15, readings=4000, bits=4)
         for phase in (math.pi, -math.pi, 3 * math.pi - 0.05, 0.3):
             shown = meter.read([phase], stream())
             assert abs((shown[0] - phase + math.pi) % (2 * math.pi) - math.pi) < 0.02
 
     def test_beyond_a_smaller_span_readings_stay_at_its_ends(self):
-        meter = pg.Readout(bits=2, span=(-1.0, 1.0))
+        meter = pg.measurement.Readout(bits=2, span=(-1.0, 1.0))
         assert meter.read([-2.0, -0.9, 0.1, 5.0], stream()).tolist() == [-0.75, -0.75, 0.25, 0.75]
-        assert pg.Readout(span=(-1.0, 1.0)).read([2.0], stream()).tolist() == [1.0]
+        assert pg.measurement.Readout(span=(-1.0, 1.0)).read([2.0], stream()).tolist() == [1.0]
 
     def test_a_missing_phase_stays_missing(self):
-        for meter in (pg.Readout(0.1), pg.Readout(0.1, readings=3, bits=4), pg.Readout(span=(0, 1))):
+        for meter in (
+            pg.measurement.Readout(0.1),
+            pg.measurement.Readout(0.1, readings=3, bits=4),
+            pg.measurement.Readout(span=(0, 1)),
+        ):
             assert np.isnan(meter.read([0.5, np.nan], stream())).tolist() == [False, True]
 
     @pytest.mark.parametrize(
@@ -89,11 +93,11 @@ class TestReadout:
     )
     def test_impossible_meters_are_refused(self, options, message):
         with pytest.raises(ValueError, match=message):
-            pg.Readout(**options)
+            pg.measurement.Readout(**options)
 
     def test_a_frequency_must_be_one(self):
         with pytest.raises(ValueError, match=r"'frequency' parameter of Readout\.from_time"):
-            pg.Readout.from_time(1e-12, 0)
+            pg.measurement.Readout.from_time(1e-12, 0)
 
 
 class TestGradientFromPhases:
@@ -111,16 +115,18 @@ class TestGradientFromPhases:
         )
         exact = pg.adjoint(network, free, pg.PhaseTargets(), TARGET, wrt=wrt, frequencies=frequencies)
         asked = {"inputs": data, "wrt": wrt, "frequencies": frequencies}
-        found = pg.gradient_from_phases(network, free.phases, ahead.phases, 1e-4, opposite=behind.phases, **asked)
+        found = pg.gradients.gradient_from_phases(
+            network, free.phases, ahead.phases, 1e-4, opposite=behind.phases, **asked
+        )
         turns = 2 * math.pi * stream().integers(-3, 4, free.phases.shape)
-        turned = pg.gradient_from_phases(
+        turned = pg.gradients.gradient_from_phases(
             network, free.phases, ahead.phases + turns, 1e-4, opposite=behind.phases - turns, **asked
         )
         for name in wrt:
             # Rounding of a phase, 1e-15, over the nudge; a turn rounds ten times as much.
             np.testing.assert_allclose(found[name], exact[name], atol=1e-7, rtol=1e-6)
             np.testing.assert_allclose(turned[name], found[name], atol=1e-9)
-            alone = pg.gradient_from_phases(
+            alone = pg.gradients.gradient_from_phases(
                 network, free.phases[1], ahead.phases[1], 1e-4, opposite=behind.phases[1], **asked | {"inputs": data[1]}
             )
             np.testing.assert_allclose(alone[name], found[name][1], rtol=0, atol=1e-14)
@@ -128,8 +134,8 @@ class TestGradientFromPhases:
     def test_a_common_phase_does_not_matter_where_nothing_holds_one(self):
         network, free, objective, target = question()
         nudged = pg.find_equilibrium(network, nudge=pg.Nudge(objective, target, 0.1)).phases
-        plain = pg.gradient_from_phases(network, free.phases, nudged, 0.1)["omega"]
-        turned = pg.gradient_from_phases(network, free.phases + 1.0, nudged - 2.0, 0.1)["omega"]
+        plain = pg.gradients.gradient_from_phases(network, free.phases, nudged, 0.1)["omega"]
+        turned = pg.gradients.gradient_from_phases(network, free.phases + 1.0, nudged - 2.0, 0.1)["omega"]
         np.testing.assert_allclose(turned, plain, atol=1e-13)
 
     def test_the_names_of_oscillators_do_not_matter(self):
@@ -142,13 +148,17 @@ class TestGradientFromPhases:
             reference=int(place[network.reference]),
         )  # fmt: skip
         nudged = pg.find_equilibrium(network, nudge=pg.Nudge(objective, target, 0.1)).phases
-        plain = pg.gradient_from_phases(network, free.phases, nudged, 0.1, wrt=("omega", "coupling"))
-        named = pg.gradient_from_phases(other, free.phases[order], nudged[order], 0.1, wrt=("omega", "coupling"))
+        plain = pg.gradients.gradient_from_phases(network, free.phases, nudged, 0.1, wrt=("omega", "coupling"))
+        named = pg.gradients.gradient_from_phases(
+            other, free.phases[order], nudged[order], 0.1, wrt=("omega", "coupling")
+        )
         np.testing.assert_allclose(named["omega"], plain["omega"][order], atol=1e-13)
 
     def test_no_sample_has_no_gradient(self):
         network = pg.layered(2, 5, 2, seed=0)
-        found = pg.gradient_from_phases(network, np.zeros((0, 9)), np.zeros((0, 9)), 0.1, inputs=np.zeros((0, 2)))
+        found = pg.gradients.gradient_from_phases(
+            network, np.zeros((0, 9)), np.zeros((0, 9)), 0.1, inputs=np.zeros((0, 2))
+        )
         assert found["omega"].shape == (0, 9)
 
     @pytest.mark.parametrize(
@@ -168,15 +178,15 @@ class TestGradientFromPhases:
     def test_bad_phases_are_refused(self, change, message):
         given = {"network": question()[0], "free": np.zeros(10), "nudged": np.zeros(10), "beta": 0.1} | change
         with pytest.raises(ValueError, match=message):
-            pg.gradient_from_phases(**given)
+            pg.gradients.gradient_from_phases(**given)
 
     def test_without_reciprocity_it_is_refused(self):
         network = question()[0]
         one_way = network.replace(coupling_reverse=0.5 * network.coupling)
         with pytest.raises(ValueError, match="needs reciprocal coupling"):
-            pg.gradient_from_phases(one_way, np.zeros(10), np.zeros(10), 0.1)
+            pg.gradients.gradient_from_phases(one_way, np.zeros(10), np.zeros(10), 0.1)
         with pytest.raises(TypeError, match="takes a Network first"):
-            pg.gradient_from_phases("ring", np.zeros(10), np.zeros(10), 0.1)
+            pg.gradients.gradient_from_phases("ring", np.zeros(10), np.zeros(10), 0.1)
 
 
 class TestNudges:
@@ -209,7 +219,7 @@ class TestNudges:
         exact, errors = pg.adjoint(*asked).omega, []
         betas = (4.0, 2.0) if nudge == "frozen" else (0.8, 0.4)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", pg.GradientWarning)
+            warnings.simplefilter("ignore", pg.gradients.GradientWarning)
             for beta in betas:
                 found = pg.centred(*asked, beta=beta, points=points, pattern=pattern, nudge=nudge)
                 errors.append(np.linalg.norm(found.omega - exact))
@@ -244,7 +254,7 @@ class TestNudges:
         ways = (("omega", "held", pg.centred), ("coupling", "held", pg.centred), ("omega", "frozen", pg.two_phase))
         for wrt, nudge, method in ways:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", pg.GradientWarning)
+                warnings.simplefilter("ignore", pg.gradients.GradientWarning)
                 found = method(*many(asked, draws), beta=10.0, nudge=nudge, readout=METER, wrt=wrt)
             stated = np.min(found.error[wrt], axis=0) / 2
             noisy = stated > 1e-12
@@ -256,7 +266,7 @@ class TestNudges:
             assert np.all(np.abs(found[wrt] - pg.adjoint(*asked, wrt=wrt)[wrt]) <= found.error[wrt])
 
     def test_noise_louder_than_the_gradient_is_said(self):
-        with pytest.warns(pg.GradientWarning, match=r"louder than what beta=0\.1 moves"):
+        with pytest.warns(pg.gradients.GradientWarning, match=r"louder than what beta=0\.1 moves"):
             pg.two_phase(*question(), beta=0.1, readout=METER)
 
     def test_the_same_seed_reads_the_same_and_none_reads_anew(self):
@@ -270,7 +280,7 @@ class TestNudges:
     @pytest.mark.parametrize("readout", [None, QUIET])
     @pytest.mark.parametrize("nudge", ["frozen", "held"])
     def test_a_nudge_that_leaves_the_locked_state_is_halved_and_said(self, nudge, readout):
-        with pytest.warns(pg.GradientWarning) as said:
+        with pytest.warns(pg.gradients.GradientWarning) as said:
             found = pg.centred(*many(question(), 3), beta=1000.0, nudge=nudge, readout=readout)
         words = [str(each.message) for each in said if "left the locked state" in str(each.message)]
         assert len(words) == 1
@@ -293,7 +303,7 @@ class TestNudges:
             ({"points": 2, "pattern": "lock-in"}, ValueError, "at least 3"),
             ({"pattern": "sine"}, ValueError, "'pattern' parameter"),
             ({"readout": 0.1}, TypeError, "must be a Readout"),
-            ({"readout": pg.Readout}, TypeError, "call it"),
+            ({"readout": pg.measurement.Readout}, TypeError, "call it"),
             ({"beta": 0.0}, ValueError, "'beta' parameter of centred"),
             ({"seed": "a"}, ValueError, "'seed' parameter of centred"),
         ],
@@ -312,7 +322,7 @@ class TestExpectedCosine:
         lam = ratio**2
         kummer = math.sqrt(lam / 2) * special.gamma((size + 1) / 2) / special.gamma(size / 2 + 1)
         kummer *= special.hyp1f1(0.5, size / 2 + 1, -lam / 2)
-        known = pg.cosine(mean, aim) * kummer
+        known = pg.gradients.cosine(mean, aim) * kummer
         assert expected_cosine(mean, aim, spread * np.eye(size)) == pytest.approx(known, rel=1e-7)
 
     def test_of_other_noise_it_is_the_mean_of_many_draws(self):
@@ -328,7 +338,7 @@ class TestExpectedCosine:
 
     def test_without_noise_it_is_the_cosine(self):
         mean, aim = stream(1).standard_normal((2, 7))
-        assert expected_cosine(mean, aim, np.zeros((7, 3))) == pytest.approx(pg.cosine(mean, aim), rel=1e-10)
+        assert expected_cosine(mean, aim, np.zeros((7, 3))) == pytest.approx(pg.gradients.cosine(mean, aim), rel=1e-10)
         assert expected_cosine(np.zeros(7), aim, np.zeros((7, 7))) == 0
 
 
@@ -348,32 +358,38 @@ class TestPlan:
         ],
     )
     def test_the_expected_cosine_is_the_measured_one(self, options):
-        asked, meter = question(seed=2), pg.Readout(0.05)
-        plan = pg.plan_measurement(*asked, meter, **options)
+        asked, meter = question(seed=2), pg.measurement.Readout(0.05)
+        plan = pg.measurement.plan_measurement(*asked, meter, **options)
         wrt = {key: options[key] for key in ("wrt", "frequencies") if key in options}
         exact = pg.adjoint(*asked, **wrt)
         rest = {key: value for key, value in options.items() if key not in ("method", "beta")}
         method = getattr(pg, options.get("method", "centred"))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", pg.GradientWarning)
+            warnings.simplefilter("ignore", pg.gradients.GradientWarning)
             found = method(*many(asked, 400), beta=plan.beta, readout=meter, **rest)
         flat = np.concatenate([found[name] for name in exact.values], axis=1)
-        cosines = [pg.cosine(each, np.concatenate(list(exact.values.values()))) for each in flat]
+        cosines = [pg.gradients.cosine(each, np.concatenate(list(exact.values.values()))) for each in flat]
         # Four standard errors, and the bending of the response to a noisy error.
         assert np.mean(cosines) == pytest.approx(plan.cosine, abs=4 * np.std(cosines) / 20 + 0.005)
         assert 0.05 < plan.cosine < 0.999
 
     def test_no_other_nudge_is_expected_to_be_better(self):
         asked = question()
-        best = pg.plan_measurement(*asked, METER, nudge="held")
+        best = pg.measurement.plan_measurement(*asked, METER, nudge="held")
         for factor in (0.25, 0.5, 0.8):
-            assert pg.plan_measurement(*asked, METER, nudge="held", beta=factor * best.beta).cosine < best.cosine
-        assert pg.suggest_beta(*asked, method="centred", nudge="held", readout=METER) == best.beta
+            assert (
+                pg.measurement.plan_measurement(*asked, METER, nudge="held", beta=factor * best.beta).cosine
+                < best.cosine
+            )
+        assert pg.gradients.suggest_beta(*asked, method="centred", nudge="held", readout=METER) == best.beta
         assert pg.centred(*asked, nudge="held", readout=METER).beta == best.beta
 
     def test_more_noise_asks_for_a_stronger_nudge_and_none_for_a_weak_one(self):
         asked = question()
-        betas = [pg.plan_measurement(*asked, pg.Readout(noise), nudge="held").beta for noise in (1e-6, 1e-4, 1e-2)]
+        betas = [
+            pg.measurement.plan_measurement(*asked, pg.measurement.Readout(noise), nudge="held").beta
+            for noise in (1e-6, 1e-4, 1e-2)
+        ]
         assert betas == sorted(betas)
         assert betas[0] < betas[2] / 5
 
@@ -381,9 +397,9 @@ class TestPlan:
         network = pg.layered(2, 5, 2, seed=0)
         data = [[0.5, -0.5], [0.1, 0.9]]
         together = (network, pg.find_equilibrium(network, data), pg.PhaseTargets(), TARGET)
-        plan = pg.plan_measurement(*together, METER, nudge="held")
+        plan = pg.measurement.plan_measurement(*together, METER, nudge="held")
         each = [
-            pg.plan_measurement(
+            pg.measurement.plan_measurement(
                 network,
                 pg.find_equilibrium(network, row),
                 pg.PhaseTargets(),
@@ -397,43 +413,51 @@ class TestPlan:
         assert plan.cosine == pytest.approx(np.mean(each), rel=1e-9)
 
     def test_readings_for_a_cosine_are_the_fewest(self):
-        asked, loud = question(), pg.Readout(0.3)
-        plan = pg.plan_measurement(*asked, loud, cosine=0.95)
+        asked, loud = question(), pg.measurement.Readout(0.3)
+        plan = pg.measurement.plan_measurement(*asked, loud, cosine=0.95)
         assert plan.readings > 10
         assert plan.cosine >= 0.95
-        fewer = pg.plan_measurement(*asked, pg.Readout(0.3, readings=int(0.9 * plan.readings)), beta=plan.beta)
+        fewer = pg.measurement.plan_measurement(
+            *asked, pg.measurement.Readout(0.3, readings=int(0.9 * plan.readings)), beta=plan.beta
+        )
         assert fewer.cosine < 0.95
 
     def test_where_no_number_suffices_it_says_so_and_how_much_dither_would_help(self):
-        coarse = pg.Readout(0.0, bits=2)
-        plan = pg.plan_measurement(*question(), coarse, cosine=0.99)
+        coarse = pg.measurement.Readout(0.0, bits=2)
+        plan = pg.measurement.plan_measurement(*question(), coarse, cosine=0.99)
         assert (plan.readings, plan.seconds, plan.joules) == (None, None, None)
         assert plan.cosine < 0.99
         words = str(plan)
         assert "No number of readings suffices" in words
-        coarse = pg.Readout(0.01, bits=5)
-        plan = pg.plan_measurement(*question(), coarse, cosine=0.999)
+        coarse = pg.measurement.Readout(0.01, bits=5)
+        plan = pg.measurement.plan_measurement(*question(), coarse, cosine=0.999)
         assert plan.readings is None
         assert "Dither, noise added on purpose, of 0.0982 rad" in str(plan)
-        dithered = pg.plan_measurement(*question(), pg.Readout(0.0982, bits=5), cosine=0.999)
+        dithered = pg.measurement.plan_measurement(*question(), pg.measurement.Readout(0.0982, bits=5), cosine=0.999)
         assert dithered.readings is not None
 
     def test_noise_that_reaches_around_the_circle_is_said(self):
-        assert "reaches around the circle" in str(pg.plan_measurement(*question(), pg.Readout(1.0), nudge="held"))
-        assert "circle" not in str(pg.plan_measurement(*question(), pg.Readout(1.0, readings=100), nudge="held"))
+        assert "reaches around the circle" in str(
+            pg.measurement.plan_measurement(*question(), pg.measurement.Readout(1.0), nudge="held")
+        )
+        assert "circle" not in str(
+            pg.measurement.plan_measurement(*question(), pg.measurement.Readout(1.0, readings=100), nudge="held")
+        )
 
     def test_a_frozen_nudge_that_is_suggested_is_held_in_spite_of_the_noise(self):
         """Near the end of locking an error that was read too large would lose it."""
         for seed in range(4):
             asked = question(seed)
-            beta = pg.suggest_beta(*asked, method="centred", nudge="frozen", readout=METER)
+            beta = pg.gradients.suggest_beta(*asked, method="centred", nudge="frozen", readout=METER)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", pg.GradientWarning)
+                warnings.simplefilter("ignore", pg.gradients.GradientWarning)
                 assert pg.centred(*many(asked, 50), beta=beta, nudge="frozen", readout=METER).beta == beta
 
     def test_time_and_energy_follow_from_what_is_assumed(self):
         options = {"frequency": 1e9, "settling_cycles": 20, "reading_cycles": 4, "joules_per_cycle": 1e-13}
-        plan = pg.plan_measurement(*question(), pg.Readout(0.02, readings=5), nudge="frozen", **options)
+        plan = pg.measurement.plan_measurement(
+            *question(), pg.measurement.Readout(0.02, readings=5), nudge="frozen", **options
+        )
         assert plan.states == 3
         assert plan.seconds == pytest.approx(3 * (20 + 5 * 4) / 1e9)
         assert plan.joules == pytest.approx(3 * (20 + 5 * 4) * 10 * 1e-13)
@@ -441,8 +465,8 @@ class TestPlan:
         assert "120 pJ" in str(plan)
         assert "20 cycles" in plan.assumptions[0]
         assert "100 fJ per cycle" in plan.assumptions[1]
-        assert pg.plan_measurement(*question(), METER, nudge="following").states == 2
-        assert pg.plan_measurement(*question(), METER).seconds is None
+        assert pg.measurement.plan_measurement(*question(), METER, nudge="following").states == 2
+        assert pg.measurement.plan_measurement(*question(), METER).seconds is None
 
     @pytest.mark.parametrize(
         ("options", "kind", "message"),
@@ -459,16 +483,16 @@ class TestPlan:
     )
     def test_bad_plans_are_refused(self, options, kind, message):
         with pytest.raises(kind, match=message):
-            pg.plan_measurement(*question(), **{"readout": METER, **options})
+            pg.measurement.plan_measurement(*question(), **{"readout": METER, **options})
 
     def test_a_gradient_of_nothing_is_refused(self):
         network, free, objective, _ = question()
         with pytest.raises(ValueError, match="nothing to measure"):
-            pg.plan_measurement(network, free, objective, free.phases[list(network.outputs)], METER)
+            pg.measurement.plan_measurement(network, free, objective, free.phases[list(network.outputs)], METER)
         with pytest.raises(
             ValueError, match="'method' parameter of suggest_beta must be one of 'two_phase', 'centred'"
         ):
-            pg.suggest_beta(*question(), method="holomorphic", readout=METER)
+            pg.gradients.suggest_beta(*question(), method="holomorphic", readout=METER)
 
 
 class TestStudy:

@@ -46,9 +46,9 @@ class TestRules:
         for each in (kept, letters):
             phases = np.pi / 2 * each.patterns
             still = np.zeros(each.network.size)
-            assert np.max(np.abs(pg.force(each.network, phases, still))) < 1e-14
+            assert np.max(np.abs(pg.dynamics.force(each.network, phases, still))) < 1e-14
             for one in phases:
-                assert np.linalg.eigvalsh(pg.laplacian(each.network, one, still))[0] > 0.05
+                assert np.linalg.eigvalsh(pg.dynamics.laplacian(each.network, one, still))[0] > 0.05
 
     def test_without_a_second_harmonic_two_patterns_lie_in_one_valley(self):
         network = memory.hebbian(SMALL).network
@@ -56,7 +56,7 @@ class TestRules:
         turns = np.linspace(0, np.pi, 7)
         along = np.where(apart, turns[:, None], 0.0) + np.pi / 2 * SMALL[0]
         assert np.allclose(np.sin(along[-1]), SMALL[1], atol=1e-12)
-        climbed = pg.energy(network, along, np.zeros(20)) - pg.energy(network, along[0], np.zeros(20))
+        climbed = pg.dynamics.energy(network, along, np.zeros(20)) - pg.dynamics.energy(network, along[0], np.zeros(20))
         second = network.parameters["second_strength"][0] * np.sum(apart) * np.sin(turns) ** 2
         assert np.allclose(climbed, second, atol=1e-12)
 
@@ -131,9 +131,17 @@ class TestLearning:
 
     def test_a_plan_of_ones_own_flips_pixels_too(self):
         plan = pg.Plan(
-            objective=pg.PhaseTargets(), epochs=1, optimizer="sgd", gradient="two_phase", beta=1.0, lock_floor=None,
-            settling=pg.Settling("flow", 1e-9), learning_rate=0.64 / 20, batch_size=20, evaluate_every=1_000_000,
-        )  # fmt: skip
+            objective=pg.PhaseTargets(),
+            epochs=1,
+            optimizer="sgd",
+            gradient="two_phase",
+            beta=1.0,
+            lock_floor=None,
+            settling=pg.training.Settling("flow", 1e-9),
+            learning_rate=0.64 / 20,
+            batch_size=20,
+            evaluate_every=1_000_000,
+        )
         mine, own = (memory.learn(SMALL, each, copies=4, epochs=1).network.coupling for each in (plan, None))
         assert np.array_equal(mine, own)
         assert not np.array_equal(mine, memory.learn(SMALL, plan, copies=4, flips=0.1).network.coupling)
@@ -235,7 +243,7 @@ class TestBadInput:
         with pytest.raises(ValueError, match="19 oscillators and the patterns 20 pixels"):
             memory.Memory(memory.hebbian(SMALL[:, :19]).network, SMALL)
         with pytest.raises(ValueError, match="second_strength"):
-            memory.Memory(pg.complete(20), SMALL)
+            memory.Memory(pg.networks.complete(20), SMALL)
         with pytest.raises(TypeError, match="must be a Network"):
             memory.Memory(kept, SMALL)
 

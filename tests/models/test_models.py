@@ -4,10 +4,9 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
+from own_interactions import Wrapped
 from random_networks import networks
-from test_interactions import Wrapped
 
 import phasegrad as pg
 from phasegrad import _files, models
@@ -16,14 +15,14 @@ from phasegrad import _files, models
 @pytest.fixture
 def model() -> pg.Model:
     data = pg.datasets.vowels(["a", "i"], seed=0)
-    network = pg.spectral_frequencies(pg.layered(2, 5, 2, seed=0))
-    return pg.Model(network, pg.PaperPair(0.3), data.classes, data.features, data.scaling)
+    network = pg.initial.spectral_frequencies(pg.layered(2, 5, 2, seed=0))
+    return pg.Model(network, pg.objectives.PaperPair(0.3), data.classes, data.features, data.scaling)
 
 
 def test_the_round_trip_is_exact(model, tmp_path):
     place = tmp_path / "model.npz"
-    pg.save_model(place, model)
-    back = pg.load_model(place)
+    pg.models.save_model(place, model)
+    back = pg.models.load_model(place)
     assert back.network == model.network
     assert back.objective == model.objective
     assert (back.classes, back.features) == (("a", "i"), ("f1_hz", "f2_hz"))
@@ -61,14 +60,14 @@ def test_every_kind_of_network_survives(network):
 
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "model.npz"
-        pg.save_model(place, pg.Model(network, pg.NearestTarget(), network.outputs, network.inputs))
-        assert pg.load_model(place).network == network
+        pg.models.save_model(place, pg.Model(network, pg.objectives.NearestTarget(), network.outputs, network.inputs))
+        assert pg.models.load_model(place).network == network
 
 
 def test_numbers_of_numpy_come_back_as_plain_ones(model, tmp_path):
     network = model.network.replace(node_attributes=[{"load": np.float64(k), "bus": np.int64(k)} for k in range(9)])
-    pg.save_model(tmp_path / "model.npz", dataclasses.replace(model, network=network))
-    back = pg.load_model(tmp_path / "model.npz").network
+    pg.models.save_model(tmp_path / "model.npz", dataclasses.replace(model, network=network))
+    back = pg.models.load_model(tmp_path / "model.npz").network
     assert back == network
     assert [type(back.node_attributes[3][name]) for name in ("load", "bus")] == [float, int]
 
@@ -82,8 +81,8 @@ def test_a_file_without_attributes_as_earlier_versions_wrote_it_loads(model, tmp
             path, kind, {name: each for name, each in header.items() if name != "node_attributes"}, arrays
         ),
     )
-    pg.save_model(tmp_path / "model.npz", model)
-    assert pg.load_model(tmp_path / "model.npz").network == model.network
+    pg.models.save_model(tmp_path / "model.npz", model)
+    assert pg.models.load_model(tmp_path / "model.npz").network == model.network
 
 
 def test_predictions_are_those_of_equilibrium_and_decision(model):
@@ -99,7 +98,7 @@ def test_predictions_are_those_of_equilibrium_and_decision(model):
 
 def test_a_model_of_a_training_takes_its_names_and_scaling():
     data = pg.datasets.vowels("o,u", seed=3)
-    result = pg.train([pg.layered(2, 3, 2, seed=seed) for seed in range(2)], data, pg.paper_plan(epochs=1))
+    result = pg.train([pg.layered(2, 3, 2, seed=seed) for seed in range(2)], data, pg.training.paper_plan(epochs=1))
     model = pg.Model.from_training(result, data, 1)
     assert model.network == result.networks[1]
     assert (model.classes, model.features) == (data.classes, data.features)
@@ -114,10 +113,10 @@ def test_a_model_without_classes_answers_with_numbers(model, tmp_path):
         objective=pg.PhaseTargets(),
         classes=("loud", "high"),
         targets=targets,
-        settling=pg.Settling("flow", 1e-9),
+        settling=pg.training.Settling("flow", 1e-9),
     )
-    pg.save_model(tmp_path / "model.npz", numbers)
-    back = pg.load_model(tmp_path / "model.npz")
+    pg.models.save_model(tmp_path / "model.npz", numbers)
+    back = pg.models.load_model(tmp_path / "model.npz")
     assert back.settling == numbers.settling
     raw = np.array([[850.0, 1300.0], [300.0, 2500.0]])
     answer = back.predict(raw)
@@ -156,26 +155,26 @@ def test_columns_of_a_table_are_taken_by_name(model):
 
 def test_what_is_no_model_and_no_data_set_is_refused_with_the_way_to_one(model, tmp_path):
     data = pg.datasets.xor()
-    result = pg.train(pg.layered(2, 3, 2), data, pg.paper_plan(epochs=0))
+    result = pg.train(pg.layered(2, 3, 2), data, pg.training.paper_plan(epochs=0))
     with pytest.raises(TypeError, match=r"takes a Dataset, such as datasets.from_arrays gives.*Got tuple"):
         pg.Model.from_training(result, (data.x_train, data.y_train), 0)
     with pytest.raises(ValueError, match=r"holds 1 network, numbered from 0. Got number 5"):
         pg.Model.from_training(result, data, 5)
     with pytest.raises(TypeError, match=r"Model.from_training.*to_model\(\).*Got Network"):
-        pg.save_model(tmp_path / "m.npz", model.network)
+        pg.models.save_model(tmp_path / "m.npz", model.network)
 
 
 def test_settings_of_numpys_kinds_are_kept(model, tmp_path):
     scaling = pg.datasets.Scaling(model.scaling.low, model.scaling.high, np.float32(1.5))
-    settling = pg.Settling(tolerance=np.float32(1e-9))
+    settling = pg.training.Settling(tolerance=np.float32(1e-9))
     for objective in (
         pg.CosineCrossEntropy(np.float32(3.7)),
-        pg.PaperPair(np.array(0.3)),
+        pg.objectives.PaperPair(np.array(0.3)),
         pg.PhaseTargets(outputs=np.array([7, 8])),
     ):
         given = dataclasses.replace(model, objective=objective, scaling=scaling, settling=settling)
-        pg.save_model(tmp_path / "model.npz", given)
-        back = pg.load_model(tmp_path / "model.npz")
+        pg.models.save_model(tmp_path / "model.npz", given)
+        back = pg.models.load_model(tmp_path / "model.npz")
         assert (back.settling, back.scaling.beyond) == (settling, 1.5)
         for name, value in vars(objective).items():
             np.testing.assert_array_equal(getattr(back.objective, name), value)
@@ -183,7 +182,7 @@ def test_settings_of_numpys_kinds_are_kept(model, tmp_path):
 
 def damaged(tmp_path, model, how):
     place = tmp_path / "model.npz"
-    pg.save_model(place, model)
+    pg.models.save_model(place, model)
     how(place)
     return place
 
@@ -219,7 +218,7 @@ def rewrite(place, **changes):
 def test_a_file_that_is_no_model_is_refused_in_words(model, tmp_path, how, message):
     place = damaged(tmp_path, model, how)
     with pytest.raises(ValueError, match=message):
-        pg.load_model(place)
+        pg.models.load_model(place)
 
 
 def test_a_model_of_version_0_1_is_refused_in_words(model, tmp_path):
@@ -241,51 +240,67 @@ def test_a_model_of_version_0_1_is_refused_in_words(model, tmp_path):
     with pytest.raises(
         ValueError, match=r"has model format 1; .* reads formats 2 and 3\. Read it with the version that wrote"
     ):
-        pg.load_model(place)
+        pg.models.load_model(place)
 
 
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"There is no file .*gone\.npz"):
-        pg.load_model(tmp_path / "gone.npz")
+        pg.models.load_model(tmp_path / "gone.npz")
 
 
-class Own(pg.PaperPair):
+class Own(pg.objectives.PaperPair):
     pass
 
 
-class Spring(pg.NodeField):
-    every = (pg.Parameter("spring", default=1.0), pg.Parameter("spring_phase", default=0.0))
+class Spring(pg.terms.NodeField):
+    every = (pg.terms.Parameter("spring", default=1.0), pg.terms.Parameter("spring_phase", default=0.0))
     word = "spring"
-    interaction = pg.Sine()
+    interaction = pg.terms.Sine()
 
 
 @pytest.mark.parametrize(
     ("options", "objective", "message"),
     [
-        ({"interaction": Wrapped()}, pg.PaperPair(), "Sine and OddSeries interactions only, not Wrapped"),
-        ({"labels": [(0, 1), (1, 2), (2, 3), (3, 4)]}, pg.PaperPair(), "labels that are strings or whole numbers"),
-        ({"node_attributes": [{}, {"at": (0, 1)}, {}, {}]}, pg.PaperPair(), r"Got \{'at': \(0, 1\)\} at node 1"),
-        ({"node_attributes": [{"at": float("nan")}] * 4}, pg.PaperPair(), r"finite numbers, .* at node 0"),
-        ({"node_attributes": [{1: "one"}] * 4}, pg.PaperPair(), r"dictionaries of these by text. Got \{1: 'one'\}"),
-        ({"node_attributes": [{"at": np.zeros(2)}] * 4}, pg.PaperPair(), "A model file holds node attributes of"),
-        ({"terms": [Spring()]}, pg.PaperPair(), "the package's own terms only, not Spring"),
+        ({"interaction": Wrapped()}, pg.objectives.PaperPair(), "Sine and OddSeries interactions only, not Wrapped"),
+        (
+            {"labels": [(0, 1), (1, 2), (2, 3), (3, 4)]},
+            pg.objectives.PaperPair(),
+            "labels that are strings or whole numbers",
+        ),
+        (
+            {"node_attributes": [{}, {"at": (0, 1)}, {}, {}]},
+            pg.objectives.PaperPair(),
+            r"Got \{'at': \(0, 1\)\} at node 1",
+        ),
+        ({"node_attributes": [{"at": float("nan")}] * 4}, pg.objectives.PaperPair(), r"finite numbers, .* at node 0"),
+        (
+            {"node_attributes": [{1: "one"}] * 4},
+            pg.objectives.PaperPair(),
+            r"dictionaries of these by text. Got \{1: 'one'\}",
+        ),
+        (
+            {"node_attributes": [{"at": np.zeros(2)}] * 4},
+            pg.objectives.PaperPair(),
+            "A model file holds node attributes of",
+        ),
+        ({"terms": [Spring()]}, pg.objectives.PaperPair(), "the package's own terms only, not Spring"),
         ({}, Own(), "the package's own objectives only, not Own"),
     ],
 )
 def test_what_a_file_cannot_hold_is_refused(options, objective, message, tmp_path):
     with pytest.raises(ValueError, match=message):
-        pg.save_model(tmp_path / "model.npz", pg.Model(pg.ring(4, **options), objective, (), ()))
+        pg.models.save_model(tmp_path / "model.npz", pg.Model(pg.networks.ring(4, **options), objective, (), ()))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_unwritable_place_is_named_and_leaves_nothing(model, tmp_path):
     with pytest.raises(OSError, match=r"Could not write .*: No such file or directory. Make its folder first"):
-        pg.save_model(tmp_path / "no" / "folder.npz", model)
+        pg.models.save_model(tmp_path / "no" / "folder.npz", model)
 
 
 def test_of_several_networks_the_first_is_taken_unless_another_is_asked_for():
     data = pg.datasets.xor()
-    result = pg.train([pg.signed_layers(2, 3, 2, seed=seed) for seed in range(3)], data, epochs=1)
+    result = pg.train([pg.networks.signed_layers(2, 3, 2, seed=seed) for seed in range(3)], data, epochs=1)
     assert pg.Model.from_training(result, data).network == result.networks[0]
     assert pg.Model.from_training(result, data, 1).network == result.networks[1]
     assert len({network.coupling.tobytes() for network in result.networks}) == 3

@@ -15,7 +15,9 @@ from phasegrad.dynamics import assemble
 from phasegrad.gradients import MeanGradient, Propagation
 from phasegrad.training import prepare
 
-SMALL = pg.Layout([(1, 4, 5), (2, 2, 3), (3,)], [pg.Link(0, 1, 3, 2, 1), pg.Link(1, 2), pg.Link(0, 2)])
+SMALL = pg.networks.Layout(
+    [(1, 4, 5), (2, 2, 3), (3,)], [pg.networks.Link(0, 1, 3, 2, 1), pg.networks.Link(1, 2), pg.networks.Link(0, 2)]
+)
 ALL = ("coupling", "omega", "field_strength", "field_phase")
 
 
@@ -36,7 +38,7 @@ def test_force_energy_and_equilibrium_are_those_of_the_untied_network(layout):
     assert untied.graph.layout is None
     assert np.array_equal(untied.coupling, network.coupling[layout.coupling_of])
     phases = np.random.default_rng(2).uniform(-1, 1, (3, layout.size))
-    for question in (pg.force, pg.energy, pg.laplacian):
+    for question in (pg.dynamics.force, pg.dynamics.energy, pg.dynamics.laplacian):
         assert np.array_equal(question(network, phases, x), question(untied, phases, x))
     states = [pg.find_equilibrium(each, x) for each in (network, untied)]
     assert np.array_equal(states[0].phases, states[1].phases)
@@ -58,7 +60,7 @@ def test_the_force_of_a_convolution_is_pytorchs():
     field = (network.field_strength * np.exp(1j * network.field_phase))[SMALL.value_of]
     pull = np.imag((torch.cat(seen).numpy() + field) * np.exp(-1j * phases)) + network.omega[SMALL.value_of]
     x = (phases[SMALL.nodes[0]] - 0.4) / 0.8
-    assert np.abs(pg.force(network, phases, x) - pull).max() < 1e-12
+    assert np.abs(pg.dynamics.force(network, phases, x) - pull).max() < 1e-12
 
 
 class TestGradients:
@@ -80,7 +82,7 @@ class TestGradients:
             assert all(off < limits.get(method, 1e-11) for off, method in zip(column, table.methods, strict=True))
             assert np.max(table.stated_error[name]) < 1e-3
 
-    @pytest.mark.parametrize("method", [pg.adjoint, pg.centred, pg.holomorphic])
+    @pytest.mark.parametrize("method", [pg.adjoint, pg.centred, pg.gradients.holomorphic])
     def test_they_are_the_sums_over_those_who_share(self, method):
         network, state, cost, target = self.question()
         mine = method(network, state, cost, target, wrt=ALL)
@@ -94,7 +96,9 @@ class TestGradients:
     @pytest.mark.parametrize("frequencies", ["relative", "raw"])
     def test_frequencies_count_from_the_mean_over_all_oscillators(self, frequencies):
         """Without fields and clamps the frame turns with the mean, in which a channel weighs as its oscillators do."""
-        layout = pg.Layout([(1, 3, 3), (2, 2, 2), (2,)], [pg.Link(0, 1, kernel=2), pg.Link(1, 2)])
+        layout = pg.networks.Layout(
+            [(1, 3, 3), (2, 2, 2), (2,)], [pg.networks.Link(0, 1, kernel=2), pg.networks.Link(1, 2)]
+        )
         network = pg.Network(layout, np.linspace(0.5, 1.5, layout.n_couplings), [0.1, 0.2, -0.1, 0.05, -0.3])
         x, target = inputs_of(network, 2) / 10, [[0.2, -0.1]]
         state = pg.find_equilibrium(network, x)
@@ -113,7 +117,7 @@ class TestGradients:
         mine = pg.adjoint(network, state, cost, target, wrt=wrt)
         untied = network.untied()
         exact = pg.adjoint(untied, pg.find_equilibrium(untied, state.inputs), cost, target, wrt=wrt)
-        measured = pg.finite_difference(network, state, cost, target, wrt=wrt)
+        measured = pg.gradients.finite_difference(network, state, cost, target, wrt=wrt)
         for name in wrt:
             assert np.allclose(mine[name], collected(network, exact, name), atol=1e-13)
             assert np.allclose(mine[name], measured[name], atol=1e-7)
@@ -155,7 +159,7 @@ class TestNetworks:
         assert scaled.graph.layout is SMALL
         assert scaled != network
         assert network != network.untied()
-        other = pg.Layout(SMALL.shapes, SMALL.links[::-1])
+        other = pg.networks.Layout(SMALL.shapes, SMALL.links[::-1])
         assert not network.graph.alike(network_on(other).graph)
         assert (network.inputs, network.outputs) == (tuple(range(20)), (32, 33, 34))
         assert "layers 1x4x5 - 2x2x3 - 3, 20 inputs as clamped phases, 3 outputs" in repr(network)
@@ -180,7 +184,7 @@ class TestNetworks:
             network_on(SMALL).replace(**options)
 
     def test_a_phase_of_the_inputs_turns_a_network_as_a_whole(self):
-        network = pg.signed_layers(3, 5, 2, rest=0.3, input_scale=0.7)
+        network = pg.networks.signed_layers(3, 5, 2, rest=0.3, input_scale=0.7)
         turned = network.replace(input_phase=0.5, field_phase=network.field_phase + 0.5)
         x = inputs_of(network, 4)
         phases = [pg.find_equilibrium(each, x).phases for each in (network, turned)]
@@ -194,31 +198,31 @@ class TestNetworks:
             assert state.workspace_of(network.replace(**change)) is None
 
     def test_a_term_of_ones_own_is_shared_too(self):
-        class Third(pg.NodeField):
-            every = (pg.Parameter("third_strength"), pg.Parameter("third_phase", default=0.0))
-            interaction = pg.OddSeries((0, 0, 1))
+        class Third(pg.terms.NodeField):
+            every = (pg.terms.Parameter("third_strength"), pg.terms.Parameter("third_phase", default=0.0))
+            interaction = pg.terms.OddSeries((0, 0, 1))
 
         network = network_on(SMALL, terms=[Third()], third_strength=np.linspace(0.1, 0.3, 6))
         state = pg.find_equilibrium(network, inputs_of(network, 2))
         question = network, state, pg.PhaseTargets(), [[0.1, 0.2, 0.3]]
-        exact, measured = (f(*question, wrt="third_strength") for f in (pg.adjoint, pg.finite_difference))
+        exact, measured = (f(*question, wrt="third_strength") for f in (pg.adjoint, pg.gradients.finite_difference))
         assert exact.third_strength.shape == (2, 6)
         assert np.allclose(exact.third_strength, measured.third_strength, atol=1e-8)
 
     def test_matrices_and_graphs_hold_what_each_edge_has(self):
         network = network_on(SMALL)
-        assert np.array_equal(pg.to_matrix(network), pg.to_matrix(network.untied()))
-        assert pg.from_networkx(pg.to_networkx(network)) == network.untied()
+        assert np.array_equal(pg.networks.to_matrix(network), pg.networks.to_matrix(network.untied()))
+        assert pg.from_networkx(pg.networks.to_networkx(network)) == network.untied()
 
     @pytest.mark.parametrize("mode", ["phase", "frequency"])
     def test_frequencies_may_begin_anywhere(self, mode):
         options = {"input_mode": mode, "input_phase": 0.4 if mode == "phase" else 0.0, "omega": 0.0}
         network = network_on(SMALL).replace(**options)
         found = [
-            pg.random_frequencies(network, seed=1),
-            pg.spectral_frequencies(network),
-            pg.output_frequencies(network, seed=1),
-            pg.multi_start_frequencies(network, inputs_of(network, 3), starts=3),
+            pg.initial.random_frequencies(network, seed=1),
+            pg.initial.spectral_frequencies(network),
+            pg.initial.output_frequencies(network, seed=1),
+            pg.initial.multi_start_frequencies(network, inputs_of(network, 3), starts=3),
         ]
         for each in found:
             assert each.graph.layout is SMALL
@@ -226,7 +230,7 @@ class TestNetworks:
             assert np.all(each.omega[[1, 2, 3, 5]] != 0)
             assert np.max(np.abs(each.omega)) <= 0.3 + 1e-12
         assert found[2].omega[3:].tolist() == [0.3, 0.0, -0.3]
-        spectral = pg.spectral_frequencies(network.untied()).omega
+        spectral = pg.initial.spectral_frequencies(network.untied()).omega
         mean = [spectral[SMALL.value_of == k].mean() for k in range(6)]
         assert np.allclose(found[1].omega, 0.3 * np.array(mean) / np.max(np.abs(mean)))
 
@@ -243,7 +247,7 @@ def stripes(count: int = 40) -> tuple[np.ndarray, np.ndarray]:
 
 class TestTraining:
     network = pg.layers((1, 6, 6), pg.Convolution(3, 3), pg.Dense(2, skip=[0]), output_gain=0.3)
-    plan = pg.classifier_plan(epochs=12, learning_rate=0.03)
+    plan = pg.training.classifier_plan(epochs=12, learning_rate=0.03)
 
     def test_a_convolution_learns(self):
         result = pg.train(self.network, stripes(), self.plan, engine="batch")
@@ -266,15 +270,15 @@ class TestTraining:
             pg.train([small[0], small[1].replace(input_phase=0.0)], (x, y), self.plan)
 
     def test_the_lanes_refuse_it_in_a_sentence(self):
-        options = {"objective": pg.OneHotPhases(), "epochs": 1}
+        options = {"objective": pg.objectives.OneHotPhases(), "epochs": 1}
         with pytest.raises(ValueError, match="The lanes know no parameters that several edges or oscillators share"):
-            prepare(self.network, stripes(), pg.paper_plan(), engine="lanes", **options)
+            prepare(self.network, stripes(), pg.training.paper_plan(), engine="lanes", **options)
 
     def test_the_lanes_know_the_phase_of_the_inputs(self):
-        network = pg.signed_layers(2, 4, 2, input_scale=0.5).replace(input_phase=0.3)
+        network = pg.networks.signed_layers(2, 4, 2, input_scale=0.5).replace(input_phase=0.3)
         rng = np.random.default_rng(0)
         data = rng.uniform(-1, 1, (8, 2)), rng.uniform(-0.5, 0.5, (8, 2))
-        plan = pg.paper_plan(objective=pg.PhaseTargets(), learn=("coupling",), epochs=2, accept=None)
+        plan = pg.training.paper_plan(objective=pg.PhaseTargets(), learn=("coupling",), epochs=2, accept=None)
         found = [pg.train(network, data, plan, engine=engine).network for engine in ("lanes", "batch")]
         assert np.allclose(found[0].coupling, found[1].coupling, atol=1e-7)
         assert np.max(np.abs(found[0].coupling - network.coupling)) > 1e-3
@@ -288,13 +292,13 @@ class TestTraining:
     def test_it_goes_on_from_a_file_as_if_it_had_not_stopped(self, tmp_path):
         whole = pg.train(self.network, stripes(), self.plan, epochs=3)
         half = pg.train(self.network, stripes(), self.plan, epochs=3, until=1)
-        pg.save_state(tmp_path / "state.npz", half.state)
-        state = pg.load_state(tmp_path / "state.npz")
+        pg.training.save_state(tmp_path / "state.npz", half.state)
+        state = pg.training.load_state(tmp_path / "state.npz")
         assert pg.train(self.network, stripes(), self.plan, epochs=3, state=state).network == whole.network
         layout = self.network.graph.layout
         others = [
             self.network.replace(input_phase=1.0),
-            self.network.replace(edges=pg.Layout(layout.shapes, (layout.links[0], *layout.links[:0:-1]))),
+            self.network.replace(edges=pg.networks.Layout(layout.shapes, (layout.links[0], *layout.links[:0:-1]))),
         ]
         for other in others:
             with pytest.raises(ValueError, match="belongs to another training"):
@@ -305,11 +309,11 @@ class TestFiles:
     @pytest.fixture
     def model(self) -> pg.Model:
         features = [f"x{k}" for k in range(20)]
-        return pg.Model(network_on(SMALL), pg.OneHotPhases(), ("a", "b", "c"), features)
+        return pg.Model(network_on(SMALL), pg.objectives.OneHotPhases(), ("a", "b", "c"), features)
 
     def test_the_round_trip_is_exact(self, model, tmp_path):
-        pg.save_model(tmp_path / "model.npz", model)
-        again = pg.load_model(tmp_path / "model.npz")
+        pg.models.save_model(tmp_path / "model.npz", model)
+        again = pg.models.load_model(tmp_path / "model.npz")
         assert again.network == model.network
         assert again.network.graph.layout == SMALL
         assert again.network.input_phase == 0.4
@@ -319,15 +323,15 @@ class TestFiles:
         assert np.array_equal(again.predict(x).equilibrium.phases, model.predict(x).equilibrium.phases)
 
     def test_a_file_without_a_phase_of_the_inputs_still_loads(self, tmp_path):
-        model = pg.Model(pg.signed_layers(2, 3, 2), pg.OneHotPhases(), ("a", "b"), ("x", "y"))
-        pg.save_model(tmp_path / "model.npz", model)
+        model = pg.Model(pg.networks.signed_layers(2, 3, 2), pg.objectives.OneHotPhases(), ("a", "b"), ("x", "y"))
+        pg.models.save_model(tmp_path / "model.npz", model)
         with np.load(tmp_path / "model.npz") as archive:
             arrays = dict(archive)
         header = json.loads(str(arrays.pop("header")))
         del header["network"]["input_phase"], arrays["digest"]
         assert "layout" not in header
         _files.write_archive(tmp_path / "old.npz", "model", header, arrays)
-        assert pg.load_model(tmp_path / "old.npz").network == model.network
+        assert pg.models.load_model(tmp_path / "old.npz").network == model.network
 
     @pytest.mark.parametrize(
         ("change", "message"),
@@ -342,7 +346,7 @@ class TestFiles:
         ],
     )
     def test_a_hostile_layout_ends_in_one_sentence(self, model, tmp_path, change, message):
-        pg.save_model(tmp_path / "model.npz", model)
+        pg.models.save_model(tmp_path / "model.npz", model)
         with np.load(tmp_path / "model.npz") as archive:
             arrays = dict(archive)
         if "scalar" in change:
@@ -351,7 +355,7 @@ class TestFiles:
         header = {**json.loads(str(arrays.pop("header"))), **{k: v for k, v in change.items() if k == "layout"}}
         _files.write_archive(tmp_path / "model.npz", "model", header, arrays)
         with pytest.raises(ValueError, match="is a damaged model file: ") as error:
-            pg.load_model(tmp_path / "model.npz")
+            pg.models.load_model(tmp_path / "model.npz")
         assert message in str(error.value)
 
 

@@ -4,8 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from random_networks import make_network
 from scipy.optimize import approx_fprime, minimize
 
@@ -13,9 +12,9 @@ import phasegrad as pg
 from phasegrad.objectives import CLASS_OBJECTIVES
 
 OBJECTIVES = [kind() for kind in CLASS_OBJECTIVES.values()] + [
-    pg.NearestTarget(0.7),
-    pg.OutputDifferences(1.0),
-    pg.PeriodicDistance(0.3),
+    pg.objectives.NearestTarget(0.7),
+    pg.objectives.OutputDifferences(1.0),
+    pg.objectives.PeriodicDistance(0.3),
     pg.CosineCrossEntropy(1.5),
 ]
 ids = repr
@@ -100,7 +99,15 @@ def test_probabilities_sum_to_one_and_agree_with_the_decision(objective):
     np.testing.assert_array_equal(np.argmax(share, axis=1), objective.decide(phases))
 
 
-@pytest.mark.parametrize("kind", [pg.NearestTarget, pg.OutputDifferences, pg.PeriodicDistance, pg.OneHotPhases])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pg.objectives.NearestTarget,
+        pg.objectives.OutputDifferences,
+        pg.objectives.PeriodicDistance,
+        pg.objectives.OneHotPhases,
+    ],
+)
 def test_a_perfect_fit_is_55_times_as_likely_as_any_other_class(kind):
     objective = kind()
     share = objective.probabilities(objective.table(3)[1])
@@ -119,7 +126,7 @@ def test_cross_entropy_is_minus_the_log_probability_and_never_below_its_floor():
 
 def test_the_sine_decides_between_one_hot_phases():
     phases = np.random.default_rng(1).uniform(-9, 9, (60, 5))
-    np.testing.assert_array_equal(pg.OneHotPhases().decide(phases), np.argmax(np.sin(phases), axis=1))
+    np.testing.assert_array_equal(pg.objectives.OneHotPhases().decide(phases), np.argmax(np.sin(phases), axis=1))
 
 
 @settings(max_examples=3)
@@ -140,9 +147,9 @@ def test_every_gradient_method_works_with_every_objective(objective, kind, seed)
     # Derivatives by beta grow with the Hessian, sharpness^2 at most: nudges are weakened by as much.
     weak = 16.0
     others = {
-        "autograd": (pg.autograd(*question, wrt=wrt), 1e-10),
-        "holomorphic": (pg.holomorphic(*question, wrt=wrt), 1e-10),
-        "finite_difference": (pg.finite_difference(*question, wrt=wrt), 1e-5),
+        "autograd": (pg.gradients.autograd(*question, wrt=wrt), 1e-10),
+        "holomorphic": (pg.gradients.holomorphic(*question, wrt=wrt), 1e-10),
+        "finite_difference": (pg.gradients.finite_difference(*question, wrt=wrt), 1e-5),
         "centred": (pg.centred(*question, wrt=wrt, beta=1e-4 / weak), 1e-5),
         "two_phase": (pg.two_phase(*question, wrt=wrt, beta=1e-5 / weak), 1e-3),
     }
@@ -156,9 +163,12 @@ def test_every_gradient_method_works_with_every_objective(objective, kind, seed)
     ("make", "message"),
     [
         (lambda: pg.CosineCrossEntropy(0), "'sharpness' parameter of CosineCrossEntropy must be a float greater than"),
-        (lambda: pg.PeriodicDistance(2.0), "'margin' parameter of PeriodicDistance must be a float from 0 to 1.57"),
-        (lambda: pg.OneHotPhases(1.0), "'margin' parameter of OneHotPhases is pi/2"),
-        (lambda: pg.OutputDifferences(-1), "'margin' parameter of OutputDifferences"),
+        (
+            lambda: pg.objectives.PeriodicDistance(2.0),
+            "'margin' parameter of PeriodicDistance must be a float from 0 to 1.57",
+        ),
+        (lambda: pg.objectives.OneHotPhases(1.0), "'margin' parameter of OneHotPhases is pi/2"),
+        (lambda: pg.objectives.OutputDifferences(-1), "'margin' parameter of OutputDifferences"),
     ],
 )
 def test_wrong_parameters_are_refused(make, message):
@@ -169,6 +179,6 @@ def test_wrong_parameters_are_refused(make, message):
 @pytest.mark.parametrize("objective", OBJECTIVES, ids=ids)
 def test_objectives_survive_a_model_file(objective, tmp_path):
     model = pg.Model(pg.layered(2, 3, 2), objective, ("a", "b"), ("x", "y"))
-    pg.save_model(tmp_path / "model.npz", model)
-    assert pg.load_model(tmp_path / "model.npz").objective == objective
+    pg.models.save_model(tmp_path / "model.npz", model)
+    assert pg.models.load_model(tmp_path / "model.npz").objective == objective
     assert dataclasses.is_dataclass(objective)

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import phasegrad as pg
 
@@ -15,7 +14,7 @@ def test_batches_have_one_cost_each():
 
 
 def test_outputs_may_be_chosen_apart_from_the_networks():
-    network = pg.ring(5, outputs=[2])
+    network = pg.networks.ring(5, outputs=[2])
     assert pg.PhaseTargets().nodes(network) == (2,)
     assert pg.PhaseTargets([3, 4]).nodes(network) == (3, 4)
     equilibrium = pg.find_equilibrium(network)
@@ -35,7 +34,7 @@ def test_outputs_may_be_chosen_apart_from_the_networks():
     ],
 )
 def test_wrong_outputs_and_targets_are_refused(objective, target, message):
-    network = pg.ring(4)
+    network = pg.networks.ring(4)
     with pytest.raises(ValueError, match=message):
         pg.adjoint(network, pg.find_equilibrium(network), objective, target)
 
@@ -57,8 +56,15 @@ class TestCostsThatCannotBeUsed:
         own = type("Own", (pg.Cost,), {"cost": lambda self, phases, target: answer(phases)})()
         network = pg.layered(2, 3, 2)
         equilibrium = pg.find_equilibrium(network, [[0.1, 0.2], [0.3, -0.2]])
-        methods = (pg.adjoint, pg.two_phase, pg.centred, pg.holomorphic, pg.finite_difference, pg.autograd)
-        for method in (*methods, pg.suggest_beta, pg.check_gradients):
+        methods = (
+            pg.adjoint,
+            pg.two_phase,
+            pg.centred,
+            pg.gradients.holomorphic,
+            pg.gradients.finite_difference,
+            pg.gradients.autograd,
+        )
+        for method in (*methods, pg.gradients.suggest_beta, pg.check_gradients):
             with pytest.raises(ValueError, match=message):
                 method(network, equilibrium, own, [0.1, 0.2])
         with pytest.raises(ValueError, match=message):
@@ -167,7 +173,7 @@ class TestCostsThatCannotBeUsed:
         np.testing.assert_allclose(whole.network.omega, rest.network.omega, atol=1e-6)
 
     def test_many_outputs_do_not_make_a_matrix_to_check_it(self):
-        network = pg.ring(5000, outputs=tuple(range(1, 5000)))
+        network = pg.networks.ring(5000, outputs=tuple(range(1, 5000)))
 
         class Own(pg.PhaseTargets):
             def hessian(self, phases, target):
@@ -179,7 +185,7 @@ class TestCostsThatCannotBeUsed:
 
 class TestClasses:
     def test_the_papers_pair_decides_by_the_largest_cosine_with_ties_to_the_lower(self):
-        pair = pg.PaperPair()
+        pair = pg.objectives.PaperPair()
         assert pair.decide([[0.1, -0.3], [0.3, -0.1], [-0.2, 0.2]]).tolist() == [0, 1, 0]
         assert pair.decide([2 * np.pi, 0.5]).item() == 0  # a full turn away is as good as zero
         assert pair.table(2).tolist() == [[-0.2, 0.2], [0.2, -0.2]]
@@ -187,23 +193,26 @@ class TestClasses:
     @given(st.integers(2, 5), st.integers(0, 2**31))
     def test_the_nearest_target_is_the_most_negative_phase(self, n_outputs, seed):
         phases = np.random.default_rng(seed).uniform(-1, 1, (7, n_outputs))
-        np.testing.assert_array_equal(pg.NearestTarget().decide(phases), np.argmin(phases, axis=1))
+        np.testing.assert_array_equal(pg.objectives.NearestTarget().decide(phases), np.argmin(phases, axis=1))
 
     def test_gradients_take_class_numbers(self):
         network = pg.layered(2, 5, 2, seed=0)
         equilibrium = pg.find_equilibrium(network, [[0.5, -0.5], [0.1, 0.2]])
-        by_label = pg.two_phase(network, equilibrium, pg.PaperPair(0.3), [0, 1], beta=0.1)
+        by_label = pg.two_phase(network, equilibrium, pg.objectives.PaperPair(0.3), [0, 1], beta=0.1)
         by_phase = pg.two_phase(network, equilibrium, pg.PhaseTargets(), [[-0.3, 0.3], [0.3, -0.3]], beta=0.1)
         np.testing.assert_array_equal(by_label.omega, by_phase.omega)
-        assert pg.check_gradients(network, equilibrium, pg.NearestTarget(), [0, 1]).cosine["omega"].min() > 1 - 1e-8
+        assert (
+            pg.check_gradients(network, equilibrium, pg.objectives.NearestTarget(), [0, 1]).cosine["omega"].min()
+            > 1 - 1e-8
+        )
 
     @pytest.mark.parametrize("labels", [[0, 2], [-1, 0], [0.5, 1.0], ["a", "b"]])
     def test_labels_outside_the_outputs_are_refused(self, labels):
         network = pg.layered(2, 5, 2)
         equilibrium = pg.find_equilibrium(network, np.zeros((2, 2)))
         with pytest.raises(ValueError, match="must be class numbers from 0 to 1"):
-            pg.adjoint(network, equilibrium, pg.PaperPair(), labels)
+            pg.adjoint(network, equilibrium, pg.objectives.PaperPair(), labels)
 
     def test_a_margin_must_be_positive(self):
         with pytest.raises(ValueError, match="'margin' parameter of PaperPair"):
-            pg.PaperPair(0)
+            pg.objectives.PaperPair(0)

@@ -122,7 +122,7 @@ def campaign_on(toy: Path) -> list[str]:
         "verdicts = c.run(c.Settings(root, root / 'build', ['src/toy'], workers=2, heavy=[]), print);"
         "(root / 'report').write_text(__import__('json').dumps([v.row() for v in verdicts]))"
     )
-    path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([str(Path(__file__).parents[1] / "support"), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         [sys.executable, "-c", code, str(toy)], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
     )

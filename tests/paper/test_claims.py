@@ -6,22 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from documented_claims import CLAIMS, DOCUMENT, documented_verdicts
 from scipy import stats
 
 import phasegrad
 from phasegrad.equilibria import find_equilibrium
 from phasegrad_paper.report.document import claims_document
-from phasegrad_paper.studies import STUDIES, Verdict, choose, conditions, statistics
+from phasegrad_paper.studies import STUDIES, choose, conditions, statistics
 from phasegrad_paper.studies.arms import Arm, load, run_arm, trained_networks
-
-CLAIMS = [claim for study in STUDIES for claim in study.claims]
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "claims.md").read_text(encoding="utf-8")
-
-
-def documented_verdicts():
-    rows = re.findall(r"^\| (.+?) \| (.+?) \| (.+?) \| (.+?) \| (.+?) \|$", DOCUMENT, flags=re.MULTILINE)
-    found = {row[0]: Verdict(row[3]) for row in rows if row[0] not in ("claim", "---")}
-    return {claim.key: found[claim.sentence] for claim in CLAIMS}
 
 
 class TestRegistry:

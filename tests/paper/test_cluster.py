@@ -8,8 +8,7 @@ import socket
 import piece_functions as functions
 import pytest
 
-from phasegrad_paper.reproduction import PieceError, reproduce
-from phasegrad_paper.reproduction import identity as identities
+from phasegrad_paper.reproduction import PieceError, identity as identities, reproduce
 from phasegrad_paper.studies import Piece
 
 distributed = pytest.importorskip("distributed")

@@ -13,12 +13,11 @@ import piece_functions as functions
 import pytest
 
 from phasegrad import _files, _validation
-from phasegrad_paper.reproduction import PieceError, Reproduction, reproduce
-from phasegrad_paper.reproduction import identity as identities
+from phasegrad_paper.reproduction import PieceError, Reproduction, identity as identities, reproduce
 from phasegrad_paper.reproduction.identity import Identity, digest_of_sources
 from phasegrad_paper.studies import Piece, choose
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[1] / "support"
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])}
 SCRIPT = """
 import sys

@@ -5,8 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from phasegrad_paper.studies import STUDIES, Claim, Verdict, choose, statistics
 from phasegrad_paper.studies.conditions import converged, failed, succeeded

@@ -12,7 +12,7 @@ from urllib.parse import urlparse
 
 import numpy as np
 import pytest
-from test_claims import documented_verdicts
+from documented_claims import documented_verdicts
 
 from phasegrad_paper.studies import STUDIES, Verdict, mismatch, modulation
 from phasegrad_paper.studies.arms import run_arm

@@ -38,16 +38,16 @@ def gradients(network, state):
 
 @pytest.fixture(scope="module")
 def training():
-    networks = [pg.spectral_frequencies(pg.layered(2, 5, 2, seed=seed)) for seed in range(3)]
+    networks = [pg.initial.spectral_frequencies(pg.layered(2, 5, 2, seed=seed)) for seed in range(3)]
     data = [pg.datasets.vowels(["a", "i"], seed=seed) for seed in range(3)]
-    return pg.train(networks, data, pg.paper_plan(epochs=4, evaluate_every=2)), data[0]
+    return pg.train(networks, data, pg.training.paper_plan(epochs=4, evaluate_every=2)), data[0]
 
 
 @pytest.fixture(scope="module")
 def everything(network, state, gradients, training):
     """Every call of `plot` that there is."""
     result, data = training
-    model, ring = pg.Model.from_training(result, data), pg.ring(6)
+    model, ring = pg.Model.from_training(result, data), pg.networks.ring(6)
     table = pg.check_gradients(network, state, pg.PhaseTargets(), TARGET, methods=["adjoint", "two_phase", "centred"])
     raw = data.x_test if data.scaling is None else data.scaling.invert(data.x_test)
     return {
@@ -153,7 +153,7 @@ class TestNetworks:
         np.testing.assert_array_equal(lines, centres[network.edges])
 
     def test_without_a_state_edges_are_as_wide_as_their_coupling(self, axes):
-        mixed = pg.ring(5, signed=True, coupling=[-1.0, 0.5, 2.0, 1.0, 3.0], omega=0.0)
+        mixed = pg.networks.ring(5, signed=True, coupling=[-1.0, 0.5, 2.0, 1.0, 3.0], omega=0.0)
         mixed.plot(axes)
         edges = collection(axes, "_edges")
         widths = edges.get_linewidths()
@@ -165,17 +165,17 @@ class TestNetworks:
         places = arrange(network.size, network.edges, network.inputs, network.outputs)
         assert len(set(places[[0, 1], 0])) == len(set(places[2:7, 0])) == len(set(places[7:, 0])) == 1
         assert places[0, 0] < places[2, 0] < places[7, 0]
-        ring = pg.ring(7)
+        ring = pg.networks.ring(7)
         around = arrange(7, ring.edges)
         np.testing.assert_allclose(np.linalg.norm(around, axis=1), np.linalg.norm(around[0]))
         sides = np.linalg.norm(np.subtract(*around[ring.edges.T]), axis=1)
         np.testing.assert_allclose(sides, sides[0])
-        mesh = pg.lattice(4, 4)
+        mesh = pg.networks.lattice(4, 4)
         lengths = np.linalg.norm(np.subtract(*arrange(mesh.size, mesh.edges)[mesh.edges.T]), axis=1)
         assert lengths.max() < 2 * lengths.min()
 
     def test_many_oscillators_are_discs_whose_colour_is_the_phase(self, axes):
-        many = pg.ring(60)
+        many = pg.networks.ring(60)
         phases = np.linspace(-np.pi, np.pi, 60, endpoint=False)
         many.plot(axes, phases=phases)
         np.testing.assert_allclose(collection(axes, "_nodes").get_array(), phases)
@@ -204,15 +204,15 @@ class TestNetworks:
             network.plot(**options)
 
     def test_a_network_too_large_for_hands_or_places_says_what_to_do(self):
-        many = pg.ring(41)
+        many = pg.networks.ring(41)
         with pytest.raises(ValueError, match=r"up to 40 oscillators. Got 41: take nodes='dots'"):
             many.plot(phases=np.zeros(41), nodes="hands")
-        more = pg.random_regular(502, 3, seed=0)
+        more = pg.networks.random_regular(502, 3, seed=0)
         with pytest.raises(ValueError, match=r"up to 500 oscillators without layers. Got 502: give 'places'"):
             more.plot()
         assert more.plot(Figure().subplots(), places=np.random.default_rng(0).normal(size=(502, 2))) is not None
         with pytest.raises(ValueError, match=r"draws up to 20000 edges. Got 20100"):
-            pg.complete(201).plot()
+            pg.networks.complete(201).plot()
 
 
 class TestStates:
@@ -225,7 +225,7 @@ class TestStates:
             np.testing.assert_allclose(np.arctan2(each[:, 1], each[:, 0]), state.phases[:, node], atol=1e-12)
 
     def test_a_state_that_is_not_stable_is_hollow(self, axes):
-        ring = pg.ring(5)
+        ring = pg.networks.ring(5)
         upside_down = pg.find_equilibrium(ring, start=[0, np.pi, 0, np.pi, np.pi], solver="newton")
         assert not upside_down.stable
         upside_down.plot(axes)
@@ -249,14 +249,14 @@ class TestStates:
     def test_what_has_no_picture_is_said(self, state):
         with pytest.raises(ValueError, match=r"'kind' parameter of Equilibrium.plot must be one of 'circle', 'stress'"):
             state.plot(kind="bars")
-        lost = pg.find_equilibrium(pg.ring(5, omega=[0, 0, 9, 0, 0]))
+        lost = pg.find_equilibrium(pg.networks.ring(5, omega=[0, 0, 9, 0, 0]))
         with pytest.raises(ValueError, match=r"No sample of this equilibrium converged"):
             lost.plot(kind="stress")
         with pytest.raises(ValueError, match=r"nothing gives way"):
-            pg.critical_scale(pg.ring(4)).plot()
+            pg.critical_scale(pg.networks.ring(4)).plot()
 
     def test_basins_are_the_shares_and_what_ended_elsewhere(self, axes):
-        found = pg.find_equilibria(pg.ring(12), starts=60)
+        found = pg.find_equilibria(pg.networks.ring(12), starts=60)
         found.plot(axes)
         heights = np.array([bar.get_height() for bar in axes.patches])
         np.testing.assert_allclose(heights, found.share)
@@ -304,8 +304,8 @@ class TestGradients:
         smaller = pg.adjoint(other, pg.find_equilibrium(other, SAMPLES), pg.PhaseTargets(), TARGET)
         with pytest.raises(ValueError, match=r"as many entries. Got 9 and 8"):
             gradients[0].plot(against=smaller)
-        lost = pg.ring(5, omega=[0, 0, 9, 0, 0], outputs=[2])
-        with pytest.warns(pg.GradientWarning):
+        lost = pg.networks.ring(5, omega=[0, 0, 9, 0, 0], outputs=[2])
+        with pytest.warns(pg.gradients.GradientWarning):
             none = pg.adjoint(lost, pg.find_equilibrium(lost), pg.PhaseTargets(), [0.0])
         with pytest.raises(ValueError, match=r"no sample has a gradient"):
             none.plot()

@@ -11,6 +11,7 @@ import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import nullcontext, suppress
+from pathlib import Path
 
 import joblib
 import numpy as np
@@ -332,5 +333,5 @@ def test_importing_changes_nothing():
         "for name in [n for n in sys.modules if n.startswith('phasegrad')]: del sys.modules[name]\n"
         "import phasegrad, phasegrad.cli; assert f.surroundings() == before"
     )
-    path = os.pathsep.join([os.path.dirname(__file__), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([str(Path(__file__).parents[1] / "support"), os.environ.get("PYTHONPATH", "")])
     subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": path})

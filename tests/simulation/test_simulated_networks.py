@@ -33,16 +33,16 @@ def alone(networks, times, *, start, inputs=None, **options):
 
 @pytest.fixture(scope="module")
 def networks():
-    return relatives(pg.ring(4, omega=[0.1, 0.2, 0.0, 0.3], inputs=[1]))
+    return relatives(pg.networks.ring(4, omega=[0.1, 0.2, 0.0, 0.3], inputs=[1]))
 
 
 class TestSamples:
     @pytest.mark.parametrize("kind", [*_APART, "mean field", "signed"])
     def test_a_network_in_a_batch_is_the_network_alone(self, kind):
         if kind == "mean field":
-            network = pg.mean_field(5, 1.2, omega=[0.3, 0.1, -0.2, 0.4, 0.0])
+            network = pg.networks.mean_field(5, 1.2, omega=[0.3, 0.1, -0.2, 0.4, 0.0])
         elif kind == "signed":  # sines with fields: compiled
-            network = pg.signed_layers(1, 2, 1, input_scale=0.7).replace(global_coupling=0.8)
+            network = pg.networks.signed_layers(1, 2, 1, input_scale=0.7).replace(global_coupling=0.8)
         else:
             network = make_network(6, 2, kind=kind)
         networks = relatives(network, 2)
@@ -58,7 +58,7 @@ class TestSamples:
 
     @pytest.mark.parametrize("kind", ["plain", "non-reciprocal", "clamped", "mean field"])
     def test_streams_of_noise_are_those_of_the_flat_batch(self, kind):
-        network = pg.mean_field(6, 1.2) if kind == "mean field" else make_network(6, 2, kind=kind)
+        network = pg.networks.mean_field(6, 1.2) if kind == "mean field" else make_network(6, 2, kind=kind)
         networks, inputs = relatives(network), inputs_for(network, (), 3)
         run = pg.simulate(networks, MOMENTS, start=np.zeros((2, 1, 6)), inputs=inputs, noise=0.1)
         for g, each in enumerate(networks):
@@ -83,8 +83,8 @@ class TestSamples:
 
     def test_steps_are_those_of_each_sample(self):
         # A fast network does not shorten the steps of a slow one, compiled or not.
-        for interaction in (pg.Sine(), pg.OddSeries((1.0, 0.2))):
-            slow = pg.ring(4, omega=[0.1, 0.2, 0.0, 0.3], interaction=interaction)
+        for interaction in (pg.terms.Sine(), pg.terms.OddSeries((1.0, 0.2))):
+            slow = pg.networks.ring(4, omega=[0.1, 0.2, 0.0, 0.3], interaction=interaction)
             fast = slow.replace(omega=[10.0, 0.2, -40.0, 0.3], coupling=9.0)
             run = pg.simulate([slow, fast], MOMENTS, method="rk4", tolerance=1e-4)
             for g, each in enumerate((slow, fast)):
@@ -154,7 +154,7 @@ class TestBadInput:
         [
             ([], r"simulate takes a Network or a list of them, at least one\. Got \[\]"),
             (3, r"simulate takes a Network or a list of them, at least one\. Got 3"),
-            ([pg.ring(3), "ring"], r"at least one\. Got 'ring' among them"),
+            ([pg.networks.ring(3), "ring"], r"at least one\. Got 'ring' among them"),
         ],
     )
     def test_networks_are_asked_for(self, given, words):
@@ -164,20 +164,20 @@ class TestBadInput:
     @pytest.mark.parametrize(
         "other",
         [
-            pg.ring(5),
-            pg.complete(4),
-            pg.ring(4, inputs=[1]),
-            pg.ring(4, outputs=[1]),
-            pg.ring(4, field_strength=1.0),
-            pg.ring(4, interaction=pg.OddSeries((1.0, 0.2))),
+            pg.networks.ring(5),
+            pg.networks.complete(4),
+            pg.networks.ring(4, inputs=[1]),
+            pg.networks.ring(4, outputs=[1]),
+            pg.networks.ring(4, field_strength=1.0),
+            pg.networks.ring(4, interaction=pg.terms.OddSeries((1.0, 0.2))),
         ],
     )
     def test_other_graphs_are_refused(self, other):
         with pytest.raises(ValueError, match="Network 1 has another topology than network 0"):
-            pg.simulate([pg.ring(4), other], MOMENTS)
+            pg.simulate([pg.networks.ring(4), other], MOMENTS)
 
     def test_shapes_that_do_not_go_together_are_told(self):
-        networks = relatives(pg.ring(4, inputs=[1]))
+        networks = relatives(pg.networks.ring(4, inputs=[1]))
         with pytest.raises(ValueError, match=r"of batch shape \(3,\) and a start of batch shape \(2,\) do not go"):
             pg.simulate(networks, MOMENTS, start=np.zeros((2, 4)))
         with pytest.raises(ValueError, match=r"Inputs of batch shape \(2,\) and networks of batch shape \(3,\) do not"):

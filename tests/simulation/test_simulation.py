@@ -5,9 +5,9 @@ import re
 
 import numpy as np
 import pytest
+from own_terms import Tilt
 from random_networks import KINDS, inputs_for, make_network
 from scipy.integrate import solve_ivp
-from test_terms import Tilt
 
 import phasegrad as pg
 from phasegrad.graphs._sharing import Sharing
@@ -35,7 +35,7 @@ def begun():
 @pytest.fixture(scope="module")
 def by_scipy(network, begun):
     def rate(_time, phases):
-        return pg.force(network, phases, INPUTS)
+        return pg.dynamics.force(network, phases, INPUTS)
 
     return solve_ivp(rate, (0, 100), begun, method="DOP853", rtol=1e-13, atol=1e-13, t_eval=TIMES).y.T
 
@@ -68,7 +68,7 @@ class TestSteps:
     @pytest.mark.parametrize("inertia", [None, 0.7])
     @pytest.mark.parametrize("noise", [0.0, 0.1])
     def test_compiled_steps_are_those_of_numpy(self, noise, inertia):
-        network = pg.signed_layers(3, 4, 2, input_scale=0.7).replace(global_coupling=0.8)
+        network = pg.networks.signed_layers(3, 4, 2, input_scale=0.7).replace(global_coupling=0.8)
         options = {"inputs": [0.2, -0.4, 0.9], "noise": noise, "inertia": inertia, "damping": 0.8, "step": 0.01}
         method = "heun" if noise else "rk4"
         start = np.random.default_rng(0).uniform(-2, 2, (3, 9))
@@ -115,22 +115,22 @@ class TestSteps:
             return type(steps), type(adaptive_steps(motion, 1e-9, np.array([0.0, 1.0]), np.ones(1)))
 
         assert kind(network) == (CompiledSteps, CompiledAdaptive)
-        assert kind(pg.mean_field(5)) == (CompiledSteps, CompiledAdaptive)
+        assert kind(pg.networks.mean_field(5)) == (CompiledSteps, CompiledAdaptive)
         for options in (
             {"lag": 0.3},
             {"anisotropy": 0.4},
             {"coupling_reverse": 0.5},
             {"lag": 0.3, "coupling_reverse": 2},
         ):
-            assert kind(pg.ring(5, **options)) == (CompiledSteps, CompiledAdaptive), options
-        series = pg.OddSeries((1.0, 0.2))
+            assert kind(pg.networks.ring(5, **options)) == (CompiledSteps, CompiledAdaptive), options
+        series = pg.terms.OddSeries((1.0, 0.2))
         for options in ({}, {"lag": 0.3}, {"anisotropy": 0.4}):
-            assert kind(pg.ring(5, interaction=series, **options)) == (FixedSteps, Adaptive), options
+            assert kind(pg.networks.ring(5, interaction=series, **options)) == (FixedSteps, Adaptive), options
 
     @pytest.mark.parametrize("inertia", [None, 0.7])
     @pytest.mark.parametrize("kind", ["lagging", "non-reciprocal", "anisotropic", "lagging one way"])
     def test_what_is_no_plain_sine_is_compiled_as_scipy_has_it(self, kind, inertia):
-        network = make_network(9, 5, kind=kind.partition(" ")[0], spread=1.0).replace(interaction=pg.Sine())
+        network = make_network(9, 5, kind=kind.partition(" ")[0], spread=1.0).replace(interaction=pg.terms.Sine())
         stream = np.random.default_rng(2)
         if kind == "lagging one way":
             network = network.replace(coupling_reverse=stream.uniform(0.5, 2.0, network.n_edges))
@@ -139,7 +139,7 @@ class TestSteps:
         start, times = stream.uniform(-3, 3, (2, 9)), [0.0, 0.7, 4.0]
 
         def rate(_time, state):
-            force = pg.force(network, state[:9])
+            force = pg.dynamics.force(network, state[:9])
             if network.pinned and not network.reciprocal:
                 force = sum(term.force(network.graph, in_frame, state[None, :9])[0] for term in network.terms)
             return force if inertia is None else np.concatenate([state[9:], (force - 0.8 * state[9:]) / inertia])
@@ -159,7 +159,7 @@ class TestSteps:
 
     def test_many_times_within_a_step_cost_no_steps_and_no_digits(self, network, begun):
         # Coupling lags on the second network, where rows of the compiled code hold maps.
-        for each, inputs in ((network, INPUTS), (pg.ring(9, lag=0.4, omega=network.omega), None)):
+        for each, inputs in ((network, INPUTS), (pg.networks.ring(9, lag=0.4, omega=network.omega), None)):
             times = np.linspace(0.0, 20.0, 1001)
             tight = pg.simulate(each, times, start=begun, inputs=inputs, tolerance=1e-13)
             many = pg.simulate(each, times, start=begun, inputs=inputs)
@@ -170,11 +170,19 @@ class TestSteps:
             assert np.max(np.abs(many.phases[-1] - few.phases[-1])) < 1e-8
 
     def test_more_oscillators_than_fit_into_a_block_move_as_scipy_has_it(self):
-        network = pg.random_regular(1100, 3, omega=np.random.default_rng(3).normal(0, 0.5, 1100), global_coupling=0.7)
+        network = pg.networks.random_regular(
+            1100, 3, omega=np.random.default_rng(3).normal(0, 0.5, 1100), global_coupling=0.7
+        )
         start = np.random.default_rng(4).uniform(-3, 3, 1100)
         run = pg.simulate(network, [0.0, 1.0, 2.0], start=start, tolerance=1e-11)
         changing = solve_ivp(
-            lambda _time, phases: pg.force(network, phases), (0, 2), start, "DOP853", [0, 1, 2], rtol=1e-12, atol=1e-12
+            lambda _time, phases: pg.dynamics.force(network, phases),
+            (0, 2),
+            start,
+            "DOP853",
+            [0, 1, 2],
+            rtol=1e-12,
+            atol=1e-12,
         )
         assert np.max(np.abs(run.phases - changing.y.T)) < 1e-8
         varied = network.replace(coupling=np.full(network.n_edges, 1.0) + 1e-9 * np.arange(network.n_edges))
@@ -192,10 +200,10 @@ class TestSteps:
         assert np.max(np.abs(np.tan(slow / 2) - np.tan(far / 2) / np.e) / (1 + np.tan(far / 2) ** 2)) < 1e-6
 
 
-class Crowd(pg.Term):
+class Crowd(pg.terms.Term):
     """The mean field written out by a user, under another name: F_i = (K / N) sum_j sin(theta_j - theta_i)."""
 
-    every = pg.Parameter("crowd", "network")
+    every = pg.terms.Parameter("crowd", "network")
     symmetric = False
     has_local_field = True
 
@@ -209,12 +217,12 @@ class Crowd(pg.Term):
     def stiffness(self, graph, values, phases):
         share, both = values["crowd"] / graph.size, np.stack([np.cos(phases), np.sin(phases)], axis=2)
         diagonal = share * np.real(np.sum(np.exp(1j * phases), axis=1, keepdims=True) * np.exp(-1j * phases))
-        return pg.Stiffness(diagonal=diagonal, outer=(share[:, :, None] * both, both))
+        return pg.terms.Stiffness(diagonal=diagonal, outer=(share[:, :, None] * both, both))
 
     def stiffest(self, graph, values):
         ones = np.ones((1, graph.size))
         share = np.abs(values["crowd"]) / graph.size * ones
-        return pg.Stiffness(diagonal=graph.size * share, outer=(share[:, :, None], ones[:, :, None]))
+        return pg.terms.Stiffness(diagonal=graph.size * share, outer=(share[:, :, None], ones[:, :, None]))
 
     def capacity(self, graph, values):
         return np.abs(values["crowd"]) * np.ones((1, graph.size))
@@ -232,7 +240,7 @@ class Crowd(pg.Term):
 class Across(Crowd):
     """Another law: F_i = sum_j C_ij cos(theta_j - theta_i) along edges, one strength each."""
 
-    every = pg.Parameter("across", "edges")
+    every = pg.terms.Parameter("across", "edges")
 
     def force(self, graph, values, phases):
         pull = values["across"] * np.cos(graph.angles(phases))
@@ -247,10 +255,10 @@ class Across(Crowd):
 
     def stiffness(self, graph, values, phases):
         slope = values["across"] * np.sin(graph.angles(phases))
-        return pg.Stiffness(-slope, slope)
+        return pg.terms.Stiffness(-slope, slope)
 
     def stiffest(self, graph, values):
-        return pg.Stiffness(np.abs(values["across"]), np.abs(values["across"]))
+        return pg.terms.Stiffness(np.abs(values["across"]), np.abs(values["across"]))
 
     def capacity(self, graph, values):
         return graph.at_ends(np.abs(values["across"]), np.abs(values["across"]))
@@ -273,7 +281,7 @@ class TestCompiled:
         silent = [type(kind.__name__, (kind,), {"has_local_field": False}) for kind in kinds]
         runs = []
         for some in (kinds, silent):
-            network = pg.ring(6, omega=np.linspace(-1, 1.2, 6), terms=[kind() for kind in some], **given)
+            network = pg.networks.ring(6, omega=np.linspace(-1, 1.2, 6), terms=[kind() for kind in some], **given)
             runs.append(pg.simulate(network, [0.0, 1.0, 4.0], start=self.START, method=method, tolerance=1e-10))
         compiled, plain = runs
         assert compiled.uncompiled == ""
@@ -282,8 +290,8 @@ class TestCompiled:
         assert compiled.velocities == pytest.approx(plain.velocities, abs=1e-7)
 
     def test_a_copy_of_the_mean_field_moves_as_the_mean_field(self):
-        mine = pg.ring(6, omega=np.linspace(-1, 1.2, 6), terms=[Crowd()], crowd=0.8)
-        known = pg.ring(6, omega=np.linspace(-1, 1.2, 6), global_coupling=0.8)
+        mine = pg.networks.ring(6, omega=np.linspace(-1, 1.2, 6), terms=[Crowd()], crowd=0.8)
+        known = pg.networks.ring(6, omega=np.linspace(-1, 1.2, 6), global_coupling=0.8)
         runs = [pg.simulate(each, [0.0, 1.0, 4.0], start=self.START) for each in (mine, known)]
         assert np.array_equal(runs[0].phases, runs[1].phases)
 
@@ -296,10 +304,10 @@ class TestCompiled:
         ],
     )
     def test_a_run_gives_the_reason(self, options, why):
-        assert pg.simulate(pg.ring(4, inputs=[1], outputs=[3]), [0.0, 1.0], **options).uncompiled == why
+        assert pg.simulate(pg.networks.ring(4, inputs=[1], outputs=[3]), [0.0, 1.0], **options).uncompiled == why
 
     def test_a_term_that_is_no_phasor_is_named(self):
-        run = pg.simulate(pg.ring(4, terms=[Tilt()], tilt=0.1), [0.0, 1.0])
+        run = pg.simulate(pg.networks.ring(4, terms=[Tilt()], tilt=0.1), [0.0, 1.0])
         assert run.uncompiled == "The term Tilt does not say how phasors act: has_local_field is False."
 
 
@@ -309,7 +317,7 @@ class TestWhoSetsTheStep:
     def fast(self, number, rate, **options):
         omega = np.random.default_rng(0).normal(0.0, 0.3, number)
         omega[number // 3] = rate
-        return pg.mean_field(number, 1.0, omega=omega, **options)
+        return pg.networks.mean_field(number, 1.0, omega=omega, **options)
 
     @pytest.mark.parametrize("options", [{}, {"method": "rk4"}, {"noise": 0.01}])
     def test_a_long_run_names_the_oscillator(self, options, monkeypatch):
@@ -356,7 +364,7 @@ class TestMotion:
             away[network.held] = state.phases[network.held]
         run = pg.simulate(network, [0.0], start=away, inputs=inputs)
         moving = np.setdiff1d(np.arange(6), network.held if network.clamps_inputs else [])
-        force = pg.force(network, away, inputs)
+        force = pg.dynamics.force(network, away, inputs)
         turned = run.velocities[0] - force
         assert np.ptp(turned[moving]) < 1e-12  # without reciprocity `force` counts from the reference
         assert network.reciprocal is False or np.max(np.abs(turned[moving])) < 1e-12
@@ -375,7 +383,7 @@ class TestMotion:
         assert runs[1].velocities - runs[0].velocities == pytest.approx(np.full((3, 9), moved.omega.mean()), abs=1e-9)
         # A constant added to all frequencies moves nothing in the rotating frame.
         assert runs[0].phases == pytest.approx(pg.simulate(network, [0.0, 2.0, 5.0]).phases, abs=1e-7)
-        field = pg.ring(4, omega=[0.3, 0.2, 0.1, 0.4], field_strength=1.0)
+        field = pg.networks.ring(4, omega=[0.3, 0.2, 0.1, 0.4], field_strength=1.0)
         first, second = (pg.simulate(field, [0.0, 9.0], frame=frame).phases for frame in ("rotating", "laboratory"))
         assert np.array_equal(first, second)
 
@@ -383,7 +391,7 @@ class TestMotion:
         inertia, damping = np.linspace(0.5, 2, 9), np.linspace(0.3, 1.2, 9)
         moments = np.linspace(0.0, 10.0, 21)
         turning = network.replace(omega=network.omega + 0.7)
-        coupling = pg.to_matrix(turning)
+        coupling = pg.networks.to_matrix(turning)
 
         def rate(_time, state):
             angles = state[None, :9] - state[:9, None]
@@ -430,7 +438,7 @@ class TestMotion:
     def test_a_pendulum_without_damping_keeps_its_energy(self):
         pair = pg.Network([[0, 1]], 1.0, [0.0, 0.0])
         run = pg.simulate(pair, np.linspace(0, 30, 61), start=[0.0, 2.0], inertia=1.0, damping=0.0, tolerance=1e-11)
-        energy = 0.5 * np.sum(run.velocities**2, axis=1) + pg.energy(pair, run.phases)
+        energy = 0.5 * np.sum(run.velocities**2, axis=1) + pg.dynamics.energy(pair, run.phases)
         assert np.ptp(energy) < 1e-8
 
     def test_a_nudge_leads_where_the_nudged_equilibrium_is(self, network):
@@ -441,7 +449,7 @@ class TestMotion:
             run = pg.simulate(network, [0.0, 20.0], start=free, inputs=INPUTS, nudge=given)
             assert run.phases[-1] - run.phases[-1, 0] == pytest.approx(state.phases, abs=1e-7)
         # What `force` says of a nudge is that of the equations, which the equilibrium balances.
-        assert np.max(np.abs(pg.force(network, state.phases, INPUTS, nudge=nudge)[network.free])) < 1e-12
+        assert np.max(np.abs(pg.dynamics.force(network, state.phases, INPUTS, nudge=nudge)[network.free])) < 1e-12
 
     def test_inputs_that_change_are_followed(self):
         # One oscillator at a clamped one that turns: theta' = sin(t - theta), from rest.
@@ -527,7 +535,7 @@ class TestNoise:
         noise, state = 1e-4, pg.find_equilibrium(network, INPUTS)
         start = np.tile(state.phases, (self.RUNS, 1))
         run = pg.simulate(network, [0.0, 4.0], start=start, inputs=INPUTS, noise=noise, step=0.02)
-        inverse = np.linalg.inv(pg.laplacian(network, state.phases, INPUTS))
+        inverse = np.linalg.inv(pg.dynamics.laplacian(network, state.phases, INPUTS))
         angles = run.phases[-1] - run.phases[-1][:, [0]]
         for k, node in enumerate(network.free):
             assert abs(self.off(angles[:, node], noise * inverse[k, k])) < 3.5
@@ -632,16 +640,16 @@ class TestTrajectory:
         local = run.local_order()[0]
         assert local[:, 0] == pytest.approx(np.abs(np.exp(1j * phases[:, [1, 2]]).mean(axis=1)))
         assert local[:, 2] == pytest.approx(1.0)
-        everyone = pg.simulate(pg.mean_field(5), [0.0], start=phases)
+        everyone = pg.simulate(pg.networks.mean_field(5), [0.0], start=phases)
         assert everyone.local_order()[0] == pytest.approx(np.repeat(everyone.order_parameter()[0][:, None], 5, axis=1))
 
     def test_winding_is_counted_around_rings_and_cycles(self):
         turns = 2 * np.pi * np.arange(9) / 9
-        run = pg.simulate(pg.ring(9), [0.0, 5.0], start=[turns, 2 * turns, 0 * turns])
+        run = pg.simulate(pg.networks.ring(9), [0.0, 5.0], start=[turns, 2 * turns, 0 * turns])
         assert np.abs(run.winding()).tolist() == [[1, 2, 0], [1, 2, 0]]
         assert np.array_equal(run.winding(range(9)), run.winding(range(8, -1, -1)) * -1)
         with pytest.raises(ValueError, match="not a ring: give the nodes of a 'cycle'"):
-            pg.simulate(pg.complete(5), [0.0]).winding()
+            pg.simulate(pg.networks.complete(5), [0.0]).winding()
         with pytest.raises(ValueError, match="three nodes at least"):
             run.winding([0, 1])
 
@@ -681,10 +689,10 @@ class TestTrajectory:
         assert np.array_equal(lines[3], run.phases[:, 3])
 
 
-class Runaway(pg.Term):
+class Runaway(pg.terms.Term):
     """A force that grows faster than any phase: theta' = theta^3."""
 
-    every = pg.Parameter("growth")
+    every = pg.terms.Parameter("growth")
     symmetric = False
     fixes_gauge = True
 
@@ -698,10 +706,10 @@ class Runaway(pg.Term):
         raise NotImplementedError
 
     def stiffness(self, graph, values, phases):
-        return pg.Stiffness(diagonal=-3 * values["growth"] * phases**2)
+        return pg.terms.Stiffness(diagonal=-3 * values["growth"] * phases**2)
 
     def stiffest(self, graph, values):
-        return pg.Stiffness(diagonal=np.abs(values["growth"]))
+        return pg.terms.Stiffness(diagonal=np.abs(values["growth"]))
 
     def capacity(self, graph, values):
         return np.abs(values["growth"])
@@ -735,7 +743,12 @@ class TestBadInput:
             pytest.raises(ValueError, match=r"at time [\d.]+, first that of oscillator 2 in sample 1"),
         ):
             pg.simulate(
-                pg.ring(4), [0.0, 1e3], start=[[0.0] * 4, [0.1, 0, 0, 0]], inertia=inertia, method=method, step=0.1
+                pg.networks.ring(4),
+                [0.0, 1e3],
+                start=[[0.0] * 4, [0.1, 0, 0, 0]],
+                inertia=inertia,
+                method=method,
+                step=0.1,
             )
 
     def test_a_step_too_long_for_an_inertia_is_warned_of_and_found_out(self):
@@ -745,7 +758,7 @@ class TestBadInput:
                 ValueError, match=r"no longer finite at time [\d.]+, first that of oscillator \d in sample 0"
             ),
         ):
-            pg.simulate(pg.ring(4, omega=[0.1, 0, 0, 0]), [0.0, 1e3], inertia=1e-3, method="rk4", step=0.1)
+            pg.simulate(pg.networks.ring(4, omega=[0.1, 0, 0, 0]), [0.0, 1e3], inertia=1e-3, method="rk4", step=0.1)
 
     @pytest.mark.parametrize(
         ("options", "words"),
@@ -779,7 +792,7 @@ class TestBadInput:
         ],
     )  # fmt: skip
     def test_wrong_input_is_told_in_words(self, options, words):
-        network = pg.ring(4, inputs=[1], outputs=[3])
+        network = pg.networks.ring(4, inputs=[1], outputs=[3])
         times = options.pop("times", [0.0, 1.0])
         with pytest.raises(ValueError, match=re.escape(words)) as caught:
             pg.simulate(network, times, **options)
@@ -807,7 +820,7 @@ class TestTransition:
     @pytest.mark.parametrize("name", ["lorentzian", "gaussian", "uniform"])
     def test_order_parameters_are_those_of_theory(self, name):
         critical = {"lorentzian": 1.0, "gaussian": 0.5 * np.sqrt(8 / np.pi), "uniform": 2 / np.pi}[name]
-        found = pg.transition(name, critical * np.array([0.6, 1.5, 2.5]), size=3000)
+        found = pg.simulation.transition(name, critical * np.array([0.6, 1.5, 2.5]), size=3000)
         assert found.critical == pytest.approx(critical)
         assert found.theory[0] == 0
         assert found.error < 0.02
@@ -822,28 +835,28 @@ class TestTransition:
     def test_the_locked_branch_begins_with_the_square_root_of_what_is_above_the_critical_coupling(self):
         """Kuramoto: r^2 = 16 (K - Kc) / (-pi g''(0) Kc^4) to first order, here r = 0.0003."""
         critical, above = 0.5 * np.sqrt(8 / np.pi), 3e-8
-        found = pg.transition("gaussian", [critical * (1 + above)], size=4)
+        found = pg.simulation.transition("gaussian", [critical * (1 + above)], size=4)
         curvature = 1 / (0.5**3 * np.sqrt(2 * np.pi))
         assert found.theory[0] == pytest.approx(np.sqrt(16 * above / (np.pi * curvature * critical**3)), rel=1e-2)
 
     def test_frequencies_of_ones_own_have_no_theory(self):
         omega = np.random.default_rng(0).normal(0, 0.5, 200)
-        found = pg.transition(omega, [2.0, 4.0], sweep="up")
+        found = pg.simulation.transition(omega, [2.0, 4.0], sweep="up")
         assert (found.theory, found.down, found.hysteresis, found.critical) == (None, None, None, None)
-        state = pg.find_equilibrium(pg.mean_field(200, 4.0, omega=omega))
+        state = pg.find_equilibrium(pg.networks.mean_field(200, 4.0, omega=omega))
         assert found.order[1] == pytest.approx(np.abs(np.exp(1j * state.phases).mean()), abs=1e-3)
         assert "given frequencies" in str(found)
 
     @pytest.mark.slow
     def test_two_peaks_remember_where_they_come_from(self):
-        found = pg.transition("bimodal", [1.7, 1.85, 2.2], size=20_000, centre=0.49, sweep="both")
+        found = pg.simulation.transition("bimodal", [1.7, 1.85, 2.2], size=20_000, centre=0.49, sweep="both")
         assert found.hysteresis[1] > 0.3
         assert abs(found.hysteresis[[0, 2]]).max() < 0.05
         assert found.error < 0.05
 
     @pytest.mark.slow
     def test_a_hundred_thousand_oscillators_follow_theory_closely(self):
-        assert pg.transition("lorentzian", [1.1, 1.5, 2.0, 3.0]).error < 0.005
+        assert pg.simulation.transition("lorentzian", [1.1, 1.5, 2.0, 3.0]).error < 0.005
 
     @pytest.mark.parametrize(
         ("arguments", "options", "words"),
@@ -859,12 +872,12 @@ class TestTransition:
     )
     def test_wrong_input_is_told_in_words(self, arguments, options, words):
         with pytest.raises(ValueError, match=words):
-            pg.transition(*arguments, **options)
+            pg.simulation.transition(*arguments, **options)
 
     def test_a_transition_draws_itself(self):
         from matplotlib.figure import Figure
 
-        found = pg.transition("lorentzian", [2.0, 4.0], size=100, draw="random", sweep="both")
+        found = pg.simulation.transition("lorentzian", [2.0, 4.0], size=100, draw="random", sweep="both")
         axes = found.plot(Figure().subplots())
         assert len(axes.lines) == 5  # two ways, each with theory, and the critical coupling
         assert np.array_equal(axes.lines[1].get_ydata(), found.down)
@@ -915,7 +928,7 @@ class TestCommand:
 
         network = pg.Network([[0, 1]], 1.0, [0.0, 0.0], inputs=[0], outputs=[1], input_mode="phase")
         place = tmp_path / "clamped.npz"
-        pg.save_model(place, pg.Model(network, pg.PhaseTargets(), ["out"], ["in"]))
+        pg.models.save_model(place, pg.Model(network, pg.PhaseTargets(), ["out"], ["in"]))
         missing = CliRunner().invoke(app, ["simulate", str(place)])
         assert "--inputs is missing" in str(missing.exception)
         assert CliRunner().invoke(app, ["simulate", str(place), "--inputs", "0.3", "--time", "20"]).exit_code == 0

@@ -5,8 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import threadpoolctl
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from random_networks import make_network
 
 import phasegrad as pg
@@ -37,7 +36,7 @@ def signed_layers(seed: int = 0, *, omega: float = 0.0) -> pg.Network:
     )
 
 
-class Steep(pg.Interaction):
+class Steep(pg.terms.Interaction):
     """A second harmonic that is not told to be one."""
 
     def value(self, phi):
@@ -50,10 +49,10 @@ class Steep(pg.Interaction):
         return -np.cos(2 * phi) / 2
 
 
-class Own(pg.NodeField):
+class Own(pg.terms.NodeField):
     """A field of one's own, that compiled code cannot know."""
 
-    every = (pg.Parameter("own_strength"), pg.Parameter("own_phase", default=0.0))
+    every = (pg.terms.Parameter("own_strength"), pg.terms.Parameter("own_phase", default=0.0))
     interaction = Steep()
 
 
@@ -70,12 +69,12 @@ CASES = {
     "paper": (pg.layered(3, 8, 2, seed=1), 3),
     "signed layers": (signed_layers(), 4),
     "signed layers that turn": (signed_layers(1, omega=0.05), 4),
-    "dense": (make_network(20, 3, kind="driven").replace(interaction=pg.Sine()), 1),
-    "field": (make_network(15, 2, kind="field").replace(interaction=pg.Sine()), 0),
+    "dense": (make_network(20, 3, kind="driven").replace(interaction=pg.terms.Sine()), 1),
+    "field": (make_network(15, 2, kind="field").replace(interaction=pg.terms.Sine()), 0),
     "pumped layers": (pumped(signed_layers(2), 2, 0.4), 4),
     "own layers": (pumped(signed_layers(2), 2, 0.4, own=True), 4),
-    "pumped dense": (make_network(20, 3, kind="driven").replace(interaction=pg.Sine(), second_strength=0.3), 1),
-    "odd series": (make_network(9, 4, kind="driven").replace(interaction=pg.OddSeries((1.0, 0.2))), 1),
+    "pumped dense": (make_network(20, 3, kind="driven").replace(interaction=pg.terms.Sine(), second_strength=0.3), 1),
+    "odd series": (make_network(9, 4, kind="driven").replace(interaction=pg.terms.OddSeries((1.0, 0.2))), 1),
     "non-reciprocal": (make_network(9, 4, kind="non-reciprocal"), 0),
 }
 
@@ -122,7 +121,7 @@ def test_matrix_products_give_the_forces_energies_and_laplacians_of_the_edges(na
 @given(seed=st.integers(0, 1000), floor=st.floats(-2, 2), injection=st.sampled_from([0.0, 1.5]))
 def test_elimination_solves_and_judges_as_eigenvalues_do(nudged, seed, floor, injection):
     network = pumped(signed_layers(seed), seed, injection) if injection else signed_layers(seed)
-    nudge = pg.Nudge(pg.OutputDifferences(), 2, 0.4) if nudged else None
+    nudge = pg.Nudge(pg.objectives.OutputDifferences(), 2, 0.4) if nudged else None
     system, dense = dense_of(network, samples(4, 6, seed), nudge)
     phases = system.place(np.random.default_rng(seed).uniform(-1, 1, (6, network.size)))
     state = dense.at(align(dense.phasors, phases[:, dense.nodes], 10))
@@ -205,7 +204,7 @@ def test_samples_the_batch_cannot_settle_are_handed_on(monkeypatch):
 
 @given(st.sampled_from(["plain", "field", "driven"]), st.integers(0, 1000), st.floats(0, 2), st.floats(0, 3))
 def test_what_the_angle_bound_proves_stable_is_stable(kind, seed, spread, injection):
-    network = make_network(7, seed, kind=kind, spread=0.3).replace(interaction=pg.Sine())
+    network = make_network(7, seed, kind=kind, spread=0.3).replace(interaction=pg.terms.Sine())
     pumps = seed % 3 == 0 and injection > 0
     network = network.replace(second_strength=injection, second_phase=spread) if pumps else network
     inputs = samples(len(network.inputs), 6) if network.inputs else None
@@ -221,7 +220,7 @@ def test_what_the_angle_bound_proves_stable_is_stable(kind, seed, spread, inject
 
 def test_where_nothing_can_be_aligned_newton_settles_it_alone():
     """Too many colours, or no sweeps."""
-    network = pg.complete(9, omega=0.1 * np.random.default_rng(0).standard_normal(9), inputs=(0, 1))
+    network = pg.networks.complete(9, omega=0.1 * np.random.default_rng(0).standard_normal(9), inputs=(0, 1))
     inputs = samples(2, 6)
     expected = pg.find_equilibrium(network, inputs).phases
     for solver in (AlignedNewton(), AlignedNewton(sweeps=0)):
@@ -246,7 +245,7 @@ def test_alignment_stops_where_a_sample_rests():
 
 def test_alignment_balances_fields_that_are_no_sines():
     """A hidden oscillator comes to rest where the forces of its neighbours, field and second harmonic cancel."""
-    network = pg.signed_layers(4, 12, 3, seed=1, second_strength=np.r_[np.zeros(4), np.full(15, 0.15)])
+    network = pg.networks.signed_layers(4, 12, 3, seed=1, second_strength=np.r_[np.zeros(4), np.full(15, 0.15)])
     system, _ = build_system(network, np.random.default_rng(0).uniform(-1, 1, (6, 4)))
     start = system.place(np.zeros((6, 19)))
     order = system.graph.blocks.order
@@ -267,7 +266,12 @@ def test_wrong_settings_are_refused():
 
 
 def test_colours_are_groups_without_edges_and_keep_outputs_apart():
-    for network in (pg.layered(3, 6, 2), pg.complete(5), pg.lattice(4, 4, outputs=[15]), signed_layers()):
+    for network in (
+        pg.layered(3, 6, 2),
+        pg.networks.complete(5),
+        pg.networks.lattice(4, 4, outputs=[15]),
+        signed_layers(),
+    ):
         assert sorted(np.concatenate(network.graph.colours).tolist()) == list(range(network.free.size))
         for group in network.graph.colours:
             members = network.free[group]
@@ -305,7 +309,7 @@ def test_descent_does_not_crawl_along_saddles():
 
 def test_a_field_that_points_away_is_no_proof_of_stability():
     """Half a turn from its field an oscillator is pushed on by it, however well it agrees with the others."""
-    network = pg.ring(4, coupling=0.1, field_strength=np.full(4, 2.0), inputs=(1,), outputs=(3,))
+    network = pg.networks.ring(4, coupling=0.1, field_strength=np.full(4, 2.0), inputs=(1,), outputs=(3,))
     system, _ = build_system(network, np.zeros((3, 1)))
     for phase, expected in ((0.0, True), (np.pi, False)):
         phases = np.full((3, 4), phase)

@@ -15,8 +15,12 @@ from scipy.linalg import expm
 
 import phasegrad as pg
 
-SERIES = (pg.OddSeries((1.0, 0.3)), pg.OddSeries((1.0, 0.1, 0.05)))
-NOT_MONOTONE = (pg.OddSeries((1.0, -0.9)), pg.OddSeries((1.0, 0.0, -0.8)), pg.OddSeries((0.2, 1.0, 0.5)))
+SERIES = (pg.terms.OddSeries((1.0, 0.3)), pg.terms.OddSeries((1.0, 0.1, 0.05)))
+NOT_MONOTONE = (
+    pg.terms.OddSeries((1.0, -0.9)),
+    pg.terms.OddSeries((1.0, 0.0, -0.8)),
+    pg.terms.OddSeries((0.2, 1.0, 0.5)),
+)
 
 DRIFTS = 24 * np.pi
 MANY_STEPS = 4000
@@ -243,12 +247,12 @@ def random(rng, n):
 
 
 def complete(rng, n):
-    return Case("complete", pg.complete(n, coupling=rng.uniform(0.1, 1.0), omega=rng.standard_normal(n)))
+    return Case("complete", pg.networks.complete(n, coupling=rng.uniform(0.1, 1.0), omega=rng.standard_normal(n)))
 
 
 def ring(rng, n):
     n = max(n, 3)
-    return Case("ring", pg.ring(n, coupling=rng.uniform(0.5, 2.0, n), omega=0.2 * rng.standard_normal(n)))
+    return Case("ring", pg.networks.ring(n, coupling=rng.uniform(0.5, 2.0, n), omega=0.2 * rng.standard_normal(n)))
 
 
 def signed(rng, n):
@@ -262,7 +266,7 @@ def field(rng, n):
 def clamped(rng, n):
     n = max(n, 3)
     if rng.random() < 0.5:
-        return Case("clamped", pg.signed_layers(2, n, 2, seed=int(rng.integers(2**31))), rng.uniform(-2, 2, 2))
+        return Case("clamped", pg.networks.signed_layers(2, n, 2, seed=int(rng.integers(2**31))), rng.uniform(-2, 2, 2))
     network = _plain(rng, n, inputs=(0, 1), input_mode="phase")
     return Case("clamped", network, rng.uniform(-2, 2, 2))
 
@@ -289,7 +293,7 @@ def near_critical(rng, n):
 def spread_scales(rng, n):
     network = _plain(rng, n, spread=0.0)
     network = network.replace(coupling=10.0 ** rng.uniform(-4, 2, network.n_edges))
-    omega = 0.3 * pg.to_matrix(network).sum(axis=1) * rng.uniform(-1, 1, n)
+    omega = 0.3 * pg.networks.to_matrix(network).sum(axis=1) * rng.uniform(-1, 1, n)
     if rng.random() < 0.8:
         # Frequencies that hold a given state, so that there is one.
         omega = -Dynamics(Case("undriven", network)).rate(rng.uniform(-0.6, 0.6, (1, n)))[0]

@@ -15,9 +15,9 @@ DIGITS = 50
 OWN_SERIES = {("second_strength", "second_phase"): (0.0, 1.0), ("third_strength", "third_phase"): (0.0, 0.0, 1.0)}
 
 
-def series_of(interaction: pg.Interaction) -> tuple[float, ...]:
+def series_of(interaction: pg.terms.Interaction) -> tuple[float, ...]:
     """Return the sine coefficients of an interaction."""
-    return (1.0,) if isinstance(interaction, pg.Sine) else tuple(interaction.coefficients)
+    return (1.0,) if isinstance(interaction, pg.terms.Sine) else tuple(interaction.coefficients)
 
 
 def _value(series, angle):

@@ -366,7 +366,9 @@ class Models(_OneFile):
         scaling = pg.datasets.Scaling([300.0, 800.0], [900.0, 2600.0], 3.0)
         self.contents = []
         for network in (named, shared):
-            pg.save_model(self.place, pg.Model(network, pg.PaperPair(), ("a", "i"), FEATURES, scaling))
+            pg.models.save_model(
+                self.place, pg.Model(network, pg.objectives.PaperPair(), ("a", "i"), FEATURES, scaling)
+            )
             self.contents.append(self.place.read_bytes())
 
     def content_of(self, number: int) -> bytes:
@@ -376,7 +378,7 @@ class Models(_OneFile):
     def attempt(self, content: bytes, number: int) -> None:
         """Load it; what loads must be whole and able to answer."""
         self.place.write_bytes(content)
-        model = pg.load_model(self.place)
+        model = pg.models.load_model(self.place)
         assert all(np.all(np.isfinite(values)) for values in model.network.parameters.values())
         assert all(isinstance(name, str) for name in (*model.classes, *model.features))
         assert len(model.classes) == len(model.network.outputs)
@@ -384,31 +386,31 @@ class Models(_OneFile):
         with contextlib.suppress(ValueError):  # settings that can be, but under which nothing settles, are said too
             answer = model.predict(np.full((2, len(model.features)), 700.0))
             assert answer.equilibrium.phases.shape == (2, model.network.size)
-        pg.save_model(self.place, model)
-        assert pg.load_model(self.place).network == model.network
+        pg.models.save_model(self.place, model)
+        assert pg.models.load_model(self.place).network == model.network
 
 
 class States(_OneFile):
     """Files of training states."""
 
     def __init__(self, folder: Path) -> None:
-        self.place, self.network = folder / "state.npz", pg.signed_layers(2, 3, 2)
+        self.place, self.network = folder / "state.npz", pg.networks.signed_layers(2, 3, 2)
         generator = np.random.default_rng(0)
         x = generator.uniform(-1, 1, (12, 2))
         self.data = (x, (x[:, 0] > 0).astype(int))
-        self.plan = pg.classifier_plan(
+        self.plan = pg.training.classifier_plan(
             epochs=4, batch_size=4, validation_fraction=0.25, patience=3, learn=("coupling", "field_strength")
         )
         state = pg.train(self.network, self.data, self.plan, until=2).state
-        pg.save_state(self.place, state)
+        pg.training.save_state(self.place, state)
         self.content = self.place.read_bytes()
 
     def attempt(self, content: bytes, number: int) -> None:
         """Load it and go on from it."""
         self.place.write_bytes(content)
-        state = pg.load_state(self.place)
+        state = pg.training.load_state(self.place)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", pg.TrainingWarning)
+            warnings.simplefilter("ignore", pg.training.TrainingWarning)
             result = pg.train(self.network, self.data, self.plan, state=state, until=max(state.epoch, 2))
         assert all(np.all(np.isfinite(values)) for values in result.state.parameters.values())
 

@@ -89,12 +89,12 @@ def _tipping(rng: np.random.Generator, n: int, scale: float) -> pg.Network:
     weight[n // 2] = 0.0
     with np.errstate(divide="ignore"):
         weight[n // 2] = -(1 + away) / np.sum(1 / np.delete(weight, n // 2))
-    return pg.ring(n, coupling=weight, signed=True, omega=np.zeros(n))
+    return pg.networks.ring(n, coupling=weight, signed=True, omega=np.zeros(n))
 
 
 def _graph(rng: np.random.Generator, n: int, kind: str) -> np.ndarray:
     if kind == "ring":
-        return pg.ring(n).edges
+        return pg.networks.ring(n).edges
     if kind in ("deep tree", "tree"):
         return _few_cycles(rng, n, kind == "deep tree")
     if kind == "wheel":
@@ -103,13 +103,13 @@ def _graph(rng: np.random.Generator, n: int, kind: str) -> np.ndarray:
         return _three_hubs(n)
     if kind == "mesh":
         side = int(np.sqrt(n))
-        return pg.lattice(side, n // side).edges
+        return pg.networks.lattice(side, n // side).edges
     if kind == "small world":
-        return pg.small_world(n, 4, 0.02, seed=int(rng.integers(2**31))).edges
+        return pg.networks.small_world(n, 4, 0.02, seed=int(rng.integers(2**31))).edges
     if kind == "expander":
-        return pg.random_regular(n, 4, seed=int(rng.integers(2**31))).edges
+        return pg.networks.random_regular(n, 4, seed=int(rng.integers(2**31))).edges
     if kind == "crowd":
-        return pg.erdos_renyi(n, min(60, n // 12), seed=int(rng.integers(2**31))).edges
+        return pg.networks.erdos_renyi(n, min(60, n // 12), seed=int(rng.integers(2**31))).edges
     assert kind == "complete"
     return np.stack(np.triu_indices(n, 1), axis=1)
 

@@ -26,12 +26,12 @@ def chain_with_an_edge_at_a_quarter_turn() -> tuple[pg.Network, np.ndarray]:
 
 def twisted_ring_of_four() -> tuple[pg.Network, np.ndarray]:
     """Every edge at a quarter turn: the Laplacian is zero."""
-    return pg.ring(4), QUARTER * np.arange(4.0)
+    return pg.networks.ring(4), QUARTER * np.arange(4.0)
 
 
 def repelling_four() -> tuple[pg.Network, np.ndarray]:
     """All repel each other, and any state without a mean field has the least energy: a family of them."""
-    return pg.complete(4, coupling=-1.0, signed=True), np.array([0.0, 0.7, np.pi, np.pi + 0.7])
+    return pg.networks.complete(4, coupling=-1.0, signed=True), np.array([0.0, 0.7, np.pi, np.pi + 0.7])
 
 
 def field_at_its_limit() -> tuple[pg.Network, np.ndarray]:

@@ -21,15 +21,22 @@ def equilibrium():
 
 def multigrid():
     """A ring so deep that a hierarchy preconditions it, so stressed that its eigenvalue is asked of LOBPCG."""
-    network = pg.ring(2100, omega=np.random.default_rng(0).normal(0, 1e-3, 2100))
+    network = pg.networks.ring(2100, omega=np.random.default_rng(0).normal(0, 1e-3, 2100))
     found = pg.find_equilibrium(network, eigenvalue=True)
     return found.phases, found.smallest_eigenvalue
 
 
 def gradients():
-    network = pg.random_network(12, seed=4)
+    network = pg.networks.random_network(12, seed=4)
     question = (network, pg.find_equilibrium(network), pg.PhaseTargets(), [-0.2, 0.2])
-    methods = (pg.adjoint, pg.two_phase, pg.centred, pg.holomorphic, pg.finite_difference, pg.autograd)
+    methods = (
+        pg.adjoint,
+        pg.two_phase,
+        pg.centred,
+        pg.gradients.holomorphic,
+        pg.gradients.finite_difference,
+        pg.gradients.autograd,
+    )
     return [method(*question).omega for method in methods]
 
 
@@ -37,14 +44,14 @@ def training():
     data = pg.datasets.vowels("a,i", seed=0)
     network = pg.layered(2, 4, 2, seed=3)
     runs = [
-        pg.train(network, data, pg.paper_plan(), epochs=2),
+        pg.train(network, data, pg.training.paper_plan(), epochs=2),
         pg.train(network, data, epochs=1, batch_size=50, record=("gradient_cosine",)),
     ]
     return [run.networks[0].omega for run in runs]
 
 
 def critical():
-    return pg.critical_scale(pg.lattice(4, 5, omega=np.random.default_rng(1).normal(0, 0.3, 20))).scale
+    return pg.critical_scale(pg.networks.lattice(4, 5, omega=np.random.default_rng(1).normal(0, 0.3, 20))).scale
 
 
 def classifier():

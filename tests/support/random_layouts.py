@@ -9,23 +9,27 @@ CONVOLUTION = {"kernel": st.integers(1, 3), "stride": st.integers(1, 3), "paddin
 
 
 @st.composite
-def layouts(draw, *, most: int = 3) -> pg.Layout:
+def layouts(draw, *, most: int = 3) -> pg.networks.Layout:
     """Draw layers one after another, dense or by a convolution, and some links across them."""
     shapes = [draw(st.tuples(st.integers(1, 2), st.integers(1, 5), st.integers(1, 5)) | st.tuples(st.integers(1, 4)))]
     links = []
     for number in range(1, draw(st.integers(1, most)) + 1):
         kind = {name: draw(values) for name, values in CONVOLUTION.items()}
         fits = len(shapes[-1]) == 3 and min(shapes[-1][1:]) + 2 * kind["padding"] >= kind["kernel"] > kind["padding"]
-        link = pg.Link(number - 1, number, **kind) if fits and draw(st.booleans()) else pg.Link(number - 1, number)
+        link = (
+            pg.networks.Link(number - 1, number, **kind)
+            if fits and draw(st.booleans())
+            else pg.networks.Link(number - 1, number)
+        )
         links.append(link)
         size = draw(st.integers(1, 3))
         shapes.append((size,) if link.kernel is None else link.shape(shapes[-1], size))
-        links += [pg.Link(first, number) for first in range(number - 1) if draw(st.booleans())]
+        links += [pg.networks.Link(first, number) for first in range(number - 1) if draw(st.booleans())]
     order = draw(st.permutations(links))
-    return pg.Layout(tuple(shapes), tuple(order))
+    return pg.networks.Layout(tuple(shapes), tuple(order))
 
 
-def network_on(layout: pg.Layout, seed: int = 0, **options) -> pg.Network:
+def network_on(layout: pg.networks.Layout, seed: int = 0, **options) -> pg.Network:
     """Return a network with random values of all parameters, weakly enough coupled to lock."""
     rng = np.random.default_rng(seed)
     settings = {

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 import phasegrad as pg
 
-INTERACTIONS = (pg.Sine(), pg.OddSeries((1.0, 0.3)), pg.OddSeries((1.0, 0.0, -0.2)))
+INTERACTIONS = (pg.terms.Sine(), pg.terms.OddSeries((1.0, 0.3)), pg.terms.OddSeries((1.0, 0.0, -0.2)))
 
 
 def connected_edges(n: int, rng: np.random.Generator, density: float) -> np.ndarray:

@@ -29,7 +29,7 @@ def in_library(place):
     x, y = load_iris(return_X_y=True)
     classifier = pg.OscillatorClassifier(hidden=5, epochs=ENDLESS, random_state=0, schedule=marking())
     if place == "train":
-        network = pg.signed_layers(2, 1, 2, rest=pg.CosineCrossEntropy.undecided)
+        network = pg.networks.signed_layers(2, 1, 2, rest=pg.CosineCrossEntropy.undecided)
         print(pg.train(network, pg.datasets.xor(), epochs=ENDLESS, schedule=marking()).ended)
     elif place == "fit":
         try:
@@ -47,7 +47,7 @@ def marking():
     """Return a schedule that says when an epoch begins: the workers of a search tell nobody else."""
     import phasegrad as pg
 
-    class Marking(pg.Cosine):
+    class Marking(pg.optim.CosineDecay):
         def factor(self, progress):
             begun()
             return super().factor(progress)

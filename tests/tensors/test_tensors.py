@@ -14,6 +14,7 @@ from phasegrad.tensors import (  # noqa: E402
     Schur,
     Structure,
     Weights,
+    _certificates as certificates,
     aligned,
     conjugate,
     gathered,
@@ -26,7 +27,6 @@ from phasegrad.tensors import (  # noqa: E402
     sweeps_and_steps,
     verdicts,
 )
-from phasegrad.tensors import _certificates as certificates  # noqa: E402
 from phasegrad.tensors._structure import Index  # noqa: E402
 
 SAMPLES = 5
@@ -46,10 +46,12 @@ def _positive(network):
 
 
 NETWORKS = {
-    "one hidden layer": lambda: _turned(pg.signed_layers(6, 12, 3, rest=np.pi / 2, gain=0.5, seed=1)),
-    "two, and a skip": lambda: _turned(pg.signed_layers(6, (12, 9), 3, rest=np.pi / 2, gain=0.4, skip=True, seed=1)),
+    "one hidden layer": lambda: _turned(pg.networks.signed_layers(6, 12, 3, rest=np.pi / 2, gain=0.5, seed=1)),
+    "two, and a skip": lambda: _turned(
+        pg.networks.signed_layers(6, (12, 9), 3, rest=np.pi / 2, gain=0.4, skip=True, seed=1)
+    ),
     "the paper's layers": lambda: pg.layered(6, 5, 3, seed=0),
-    "any graph": lambda: pg.random_network(15, seed=2, inputs=[0, 1, 2, 3, 4, 5], reference=7),
+    "any graph": lambda: pg.networks.random_network(15, seed=2, inputs=[0, 1, 2, 3, 4, 5], reference=7),
     "a convolution": lambda: _turned(
         pg.layers((2, 5, 5), pg.Convolution(3, 3, stride=2, padding=1), pg.Dense(7), pg.Dense(3), field=2.0, seed=2)
     ),
@@ -59,7 +61,7 @@ NETWORKS = {
     "driven layers": lambda: _positive(
         pg.layers(4, pg.Dense(6), pg.Dense(3), gain=2.0, input_mode="frequency", input_scale=0.1)
     ),
-}  # fmt: skip
+}
 
 
 def _batch(network, x, dtype=torch.float64):
@@ -114,11 +116,11 @@ class TestAgainstNumPy:
         network, x = _case(name)
         batch = _batch(network, x)
         states = batch.cold()
-        before = pg.energy(network, _phases(batch, states), x)
+        before = pg.dynamics.energy(network, _phases(batch, states), x)
         for _ in range(6):
             batch.sweep(states)
             # The branch of a phase matters where frequencies act: count it from where it was.
-            after = pg.energy(network, _phases(batch, states), x)
+            after = pg.dynamics.energy(network, _phases(batch, states), x)
             assert np.all(after <= before + 1e-12)
             before = after
 
@@ -129,7 +131,7 @@ class TestAgainstNumPy:
         mine = laplacians(batch, settled.states, stiffness).numpy()
         order = np.concatenate([group.nodes for group in batch.structure.groups[1:]])
         place = np.searchsorted(network.free, order)
-        theirs = pg.laplacian(network, _phases(batch, settled.states), x)[:, place][:, :, place]
+        theirs = pg.dynamics.laplacian(network, _phases(batch, settled.states), x)[:, place][:, :, place]
         assert np.abs(mine - theirs).max() < 1e-10
         right = [settled.states[0].new_zeros(())]
         generator = torch.Generator().manual_seed(1)
@@ -149,7 +151,7 @@ class TestAgainstNumPy:
     def test_gradients_are_those_of_centred_and_adjoint(self, name, beta):
         network, x = _case(name)
         batch, settled = _settled(network, x, 1e-13)
-        cost, y = pg.PeriodicDistance(), np.arange(SAMPLES) % len(network.outputs)
+        cost, y = pg.objectives.PeriodicDistance(), np.arange(SAMPLES) % len(network.outputs)
         question = (network, pg.find_equilibrium(network, x, tolerance=1e-13), cost, y)
         names, share = tuple(network.parameters), torch.ones(SAMPLES, dtype=torch.float64)
         pull = _Pulls(network, cost, y, beta)
@@ -336,7 +338,7 @@ def test_an_eigenvalue_of_exactly_zero_is_neither_proved_nor_refuted(dtype):
     """At rest a hidden and an output oscillator have the Laplacian [[2, -1], [-1, 1 + field]], singular at -1/2."""
     found, settled = [], None
     for field in (-0.25, -0.5, -0.75):
-        network = pg.signed_layers(1, 1, 1).replace(
+        network = pg.networks.signed_layers(1, 1, 1).replace(
             coupling=[0.5, 1.0], field_strength=[0.0, 0.5, field], field_phase=np.zeros(3)
         )
         batch = _batch(network, np.zeros((1, 1)), dtype)
@@ -355,7 +357,7 @@ CERTIFICATES = {"eliminated": (6,), "factored": (6, 5), "by a random vector": (6
 def _smallest(network, batch, states):
     """Return the smallest eigenvalue of every sample's Laplacian at the phases of its state, by NumPy."""
     phases = _phases(batch, [each.double() for each in states])
-    return np.linalg.eigvalsh(pg.laplacian(network, phases, phases[:, list(network.inputs)]))[:, 0]
+    return np.linalg.eigvalsh(pg.dynamics.laplacian(network, phases, phases[:, list(network.inputs)]))[:, 0]
 
 
 class TestSinglePrecision:
@@ -412,12 +414,12 @@ def test_an_index_takes_and_puts_runs_and_any_places():
 @pytest.mark.parametrize(
     ("network", "words"),
     [
-        (pg.ring(4, interaction=pg.OddSeries((1.0, 0.2)), outputs=[2]), "OddSeries"),
-        (pg.ring(4, coupling_reverse=0.5, outputs=[2]), "non-reciprocal"),
-        (pg.ring(4, second_strength=0.5, outputs=[2]), "sine coupling, sine fields and frequencies"),
-        (pg.random_regular(20_000, 3, outputs=[9999]), "use the NumPy functions"),
+        (pg.networks.ring(4, interaction=pg.terms.OddSeries((1.0, 0.2)), outputs=[2]), "OddSeries"),
+        (pg.networks.ring(4, coupling_reverse=0.5, outputs=[2]), "non-reciprocal"),
+        (pg.networks.ring(4, second_strength=0.5, outputs=[2]), "sine coupling, sine fields and frequencies"),
+        (pg.networks.random_regular(20_000, 3, outputs=[9999]), "use the NumPy functions"),
     ],
-)  # fmt: skip
+)
 def test_what_tensors_cannot_do_is_refused_in_words(network, words):
     with pytest.raises(ValueError, match=words):
         Structure.of(network)
@@ -429,7 +431,7 @@ def test_what_they_can_do_is_not_refused():
 
 def test_a_schur_complement_that_is_exactly_singular_ends_no_batch():
     """Its Cholesky factor has a zero on the diagonal, whose inverse LAPACK refuses for all samples."""
-    network = pg.signed_layers(1, 1, 1, seed=0).replace(
+    network = pg.networks.signed_layers(1, 1, 1, seed=0).replace(
         coupling=[0.5, 1.0], field_strength=[0.0, 0.5, -0.5], field_phase=0.0
     )
     batch = _batch(network, [[0.0], [0.7]], torch.float32)

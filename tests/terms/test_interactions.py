@@ -1,46 +1,31 @@
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
+from own_interactions import Strong, Wrapped
 
 import phasegrad as pg
 
 COEFFICIENTS = st.lists(st.floats(-2, 2), min_size=1, max_size=5).filter(lambda a: max(map(abs, a)) > 1e-3)
 
 
-class Wrapped(pg.Interaction):
-    """A user's own: the sine of a sine, odd and periodic but no finite series; V by fine summation."""
-
-    def value(self, phi):
-        return np.sin(np.sin(phi))
-
-    def derivative(self, phi):
-        return np.cos(np.sin(phi)) * np.cos(phi)
-
-    def potential(self, phi):
-        nodes, weights = np.polynomial.legendre.leggauss(40)
-        half = np.asarray(phi)[..., None] / 2
-        return np.sum(weights * self.value(half * (nodes + 1)) * half, axis=-1)
-
-
-class Cosine(pg.Sine):
+class Cosine(pg.terms.Sine):
     """Even, so it must be refused."""
 
     def value(self, phi):
         return np.cos(phi)
 
 
-class WrongSlope(pg.Sine):
+class WrongSlope(pg.terms.Sine):
     def derivative(self, phi):
         return 2 * np.cos(phi)
 
 
-class WrongPotential(pg.Sine):
+class WrongPotential(pg.terms.Sine):
     def potential(self, phi):
         return np.cos(phi)
 
 
-class Sawtooth(pg.Sine):
+class Sawtooth(pg.terms.Sine):
     """Odd but not periodic."""
 
     def value(self, phi):
@@ -66,25 +51,12 @@ class Doubled:
         return 2 * super().potential(phi)
 
 
-class DoubledSine(Doubled, pg.Sine):
+class DoubledSine(Doubled, pg.terms.Sine):
     pass
 
 
-class DoubledSeries(Doubled, pg.OddSeries):
+class DoubledSeries(Doubled, pg.terms.OddSeries):
     pass
-
-
-class Strong(pg.Sine):
-    """Twice the sine, by its own formulas."""
-
-    def value(self, phi):
-        return 2 * np.sin(phi)
-
-    def derivative(self, phi):
-        return 2 * np.cos(phi)
-
-    def potential(self, phi):
-        return -2 * np.cos(phi)
 
 
 class Bounded(Strong):
@@ -98,7 +70,7 @@ class Bounded(Strong):
 
 @given(COEFFICIENTS)
 def test_a_series_of_one_term_is_a_scaled_sine_and_any_series_passes_its_own_check(coefficients):
-    series = pg.OddSeries(coefficients)
+    series = pg.terms.OddSeries(coefficients)
     series.check()
     phi = np.linspace(-4, 4, 33)
     expected = sum(a * np.sin((k + 1) * phi) for k, a in enumerate(coefficients))
@@ -107,14 +79,14 @@ def test_a_series_of_one_term_is_a_scaled_sine_and_any_series_passes_its_own_che
 
 @given(COEFFICIENTS)
 def test_bound_is_an_upper_bound_and_tight(coefficients):
-    series = pg.OddSeries(coefficients)
+    series = pg.terms.OddSeries(coefficients)
     largest = np.abs(series.value(np.linspace(-np.pi, np.pi, 200_001))).max()
     assert largest <= series.bound <= largest * (1 + 1e-3) + 1e-9
 
 
 def test_sine_is_the_one_term_series():
     phi = np.linspace(-3, 3, 50)
-    sine, series = pg.Sine(), pg.OddSeries([1.0])
+    sine, series = pg.terms.Sine(), pg.terms.OddSeries([1.0])
     for method in ("value", "derivative", "potential"):
         np.testing.assert_array_equal(getattr(sine, method)(phi), getattr(series, method)(phi))
     assert sine.bound == 1.0
@@ -122,7 +94,7 @@ def test_sine_is_the_one_term_series():
 
 
 def test_a_users_own_interaction_works_in_a_network():
-    network = pg.ring(6, omega=[0.2, -0.1, 0.3, -0.2, 0, -0.2], interaction=Wrapped(), outputs=[3])
+    network = pg.networks.ring(6, omega=[0.2, -0.1, 0.3, -0.2, 0, -0.2], interaction=Wrapped(), outputs=[3])
     equilibrium = pg.find_equilibrium(network)
     assert equilibrium.stable
     table = pg.check_gradients(network, equilibrium, pg.PhaseTargets(), [0.4])
@@ -157,7 +129,7 @@ def test_an_equilibrium_that_only_the_overridden_force_can_hold_is_found(interac
 
 
 def test_a_subclass_says_what_it_knows_of_its_own_formula_and_one_without_a_formula_inherits_it():
-    class Named(pg.Sine):
+    class Named(pg.terms.Sine):
         pass
 
     assert Bounded().bound == 2.0
@@ -176,15 +148,15 @@ def test_a_subclass_says_what_it_knows_of_its_own_formula_and_one_without_a_form
 )
 def test_an_interaction_that_breaks_the_theory_is_refused(interaction, message):
     with pytest.raises(ValueError, match=message):
-        pg.ring(4, interaction=interaction)
+        pg.networks.ring(4, interaction=interaction)
 
 
 @pytest.mark.parametrize("coefficients", [[], [0.0, 0.0], [np.nan], [[1.0]]])
 def test_a_series_without_terms_is_refused(coefficients):
     with pytest.raises(ValueError, match="coefficients"):
-        pg.OddSeries(coefficients)
+        pg.terms.OddSeries(coefficients)
 
 
 def test_something_else_in_place_of_an_interaction_is_refused():
     with pytest.raises(TypeError, match="must be an Interaction"):
-        pg.ring(4, interaction=np.sin)
+        pg.networks.ring(4, interaction=np.sin)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_terms import PATH, Tilt
+from own_terms import PATH, Tilt
 
 import phasegrad as pg
 from phasegrad.dynamics import build_system
@@ -15,10 +15,10 @@ BATCH = np.random.default_rng(1).uniform(-3, 3, (4, SIZE))
 TARGET = [0.3, -0.2]
 
 
-class Mixed(pg.Term):
+class Mixed(pg.terms.Term):
     """E = -K A B with A = sum a sin(theta), B = sum b sin(theta): a part of rank two, of one sign only if a = b."""
 
-    every = pg.Parameter("mixed", "network")
+    every = pg.terms.Parameter("mixed", "network")
     fixes_gauge = True
 
     def __init__(self, first, second):
@@ -49,14 +49,14 @@ class Mixed(pg.Term):
         first, second = self._sums(phases)
         diagonal = values["mixed"] * np.sin(phases) * (self.first * second + self.second * first)
         a, b = (each * np.cos(phases) for each in (self.first, self.second))
-        return pg.Stiffness(
+        return pg.terms.Stiffness(
             diagonal=diagonal, outer=(values["mixed"] * np.stack([a, b], axis=2), np.stack([b, a], axis=2))
         )
 
     def stiffest(self, graph, values):
         most = np.abs(values["mixed"]) * np.sum(np.abs(self.first) + np.abs(self.second)) ** 2
         ones = np.ones((1, graph.size))
-        return pg.Stiffness(diagonal=most * ones, outer=(most * ones[:, :, None], ones[:, :, None]))
+        return pg.terms.Stiffness(diagonal=most * ones, outer=(most * ones[:, :, None], ones[:, :, None]))
 
     def capacity(self, graph, values):
         return self.stiffest(graph, values).diagonal
@@ -65,7 +65,9 @@ class Mixed(pg.Term):
 def both(**options):
     """The same forces twice: through the mean field, and across all edges."""
     roles = {"omega": OMEGA, "outputs": [3, 4], **options}
-    return pg.mean_field(SIZE, COUPLING, **roles), pg.complete(SIZE, coupling=COUPLING / SIZE, **roles)
+    return pg.networks.mean_field(SIZE, COUPLING, **roles), pg.networks.complete(
+        SIZE, coupling=COUPLING / SIZE, **roles
+    )
 
 
 @pytest.mark.parametrize(
@@ -74,7 +76,7 @@ def both(**options):
 def test_force_energy_and_laplacian_are_those_of_the_complete_graph(options):
     mine, theirs = both(**options)
     inputs = [0.4, -0.1] if mine.inputs else None
-    for formula in (pg.force, pg.energy, pg.laplacian):
+    for formula in (pg.dynamics.force, pg.dynamics.energy, pg.dynamics.laplacian):
         assert formula(mine, BATCH, inputs) == pytest.approx(formula(theirs, BATCH, inputs), abs=1e-13)
     states = [pg.find_equilibrium(each, inputs, eigenvalue=True) for each in (mine, theirs)]
     assert states[0].stable
@@ -91,13 +93,21 @@ def test_the_term_agrees_with_itself_beside_edges_that_are_not_reciprocal():
     state = pg.find_equilibrium(network)
     assert state.stable
     step, along = 1e-6, np.eye(4)[network.free]
-    ahead, behind = (pg.force(network, state.phases + sign * step * along) for sign in (1, -1))
+    ahead, behind = (pg.dynamics.force(network, state.phases + sign * step * along) for sign in (1, -1))
     slope = -(ahead - behind).T[network.free] / (2 * step)
-    assert pg.laplacian(network, state.phases) == pytest.approx(slope, abs=1e-8)
+    assert pg.dynamics.laplacian(network, state.phases) == pytest.approx(slope, abs=1e-8)
 
 
 @pytest.mark.parametrize(
-    "method", [pg.adjoint, pg.two_phase, pg.centred, pg.holomorphic, pg.finite_difference, pg.autograd]
+    "method",
+    [
+        pg.adjoint,
+        pg.two_phase,
+        pg.centred,
+        pg.gradients.holomorphic,
+        pg.gradients.finite_difference,
+        pg.gradients.autograd,
+    ],
 )
 def test_every_gradient_works(method):
     mine, _ = both()
@@ -111,16 +121,16 @@ def test_every_gradient_works(method):
     assert gradient["global_coupling"].shape == (1,)
     assert gradient["global_coupling"][0] == pytest.approx((costs[0] - costs[1]) / (2 * step), rel=2e-3)
     exact = pg.adjoint(mine, state, pg.PhaseTargets(), TARGET)["omega"]
-    assert pg.cosine(gradient["omega"], exact) > 1 - 1e-5
+    assert pg.gradients.cosine(gradient["omega"], exact) > 1 - 1e-5
 
 
 @pytest.mark.parametrize("averages", ["expansion", "langevin"])
 def test_noise_finds_the_gradients_of_a_network_without_edges(averages):
     """Cold, it is that without noise: exact to order T, or to what walks of this length average out."""
-    network = pg.mean_field(4, 2.0, omega=[0.3, -0.1, 0.2, -0.4], outputs=[3])
+    network = pg.networks.mean_field(4, 2.0, omega=[0.3, -0.1, 0.2, -0.4], outputs=[3])
     question = network, pg.find_equilibrium(network), pg.PhaseTargets(), [0.5]
     names = ("omega", "coupling", "global_coupling")
-    found = pg.stochastic(*question, temperature=1e-5, averages=averages, steps=200, wrt=names, beta=0.05)
+    found = pg.gradients.stochastic(*question, temperature=1e-5, averages=averages, steps=200, wrt=names, beta=0.05)
     exact = pg.adjoint(*question, wrt=names)
     assert found.coupling.shape == (0,)
     for name in ("omega", "global_coupling"):
@@ -129,8 +139,8 @@ def test_noise_finds_the_gradients_of_a_network_without_edges(averages):
 
 def test_a_mean_field_learns():
     data = pg.datasets.vowels(["a", "i"], seed=0)
-    network = pg.mean_field(7, 6.0, inputs=[0, 1], outputs=[5, 6], reference=2)
-    result = pg.train(network, data, pg.paper_plan(("omega", "global_coupling"), epochs=3, learning_rate=0.02))
+    network = pg.networks.mean_field(7, 6.0, inputs=[0, 1], outputs=[5, 6], reference=2)
+    result = pg.train(network, data, pg.training.paper_plan(("omega", "global_coupling"), epochs=3, learning_rate=0.02))
     assert result.history.train_loss[0, -1] < result.history.train_loss[0, 0]
     assert result.networks[0].global_coupling != network.global_coupling
 
@@ -138,7 +148,7 @@ def test_a_mean_field_learns():
 @pytest.fixture(scope="module")
 def network():
     omega = np.clip(np.random.default_rng(2).normal(0, 0.5, 1500), -1.6, 1.6)
-    return pg.mean_field(1500, 2.0, omega=omega, outputs=[3, 4])
+    return pg.networks.mean_field(1500, 2.0, omega=omega, outputs=[3, 4])
 
 
 @pytest.fixture(scope="module")
@@ -151,8 +161,8 @@ class TestLarge:
 
     def test_states_balance_and_are_certified_as_by_lapack(self, network, state):
         assert state.stable
-        assert np.max(np.abs(pg.force(network, state.phases))) < 1e-12
-        values = np.linalg.eigvalsh(pg.laplacian(network, state.phases))
+        assert np.max(np.abs(pg.dynamics.force(network, state.phases))) < 1e-12
+        values = np.linalg.eigvalsh(pg.dynamics.laplacian(network, state.phases))
         assert state.smallest_eigenvalue == pytest.approx(values[0], rel=1e-6)
         assert state.smallest_eigenvalue - state.eigenvalue_error <= values[0] * (1 + 1e-9)
 
@@ -164,8 +174,8 @@ class TestLarge:
         assert found.verdict.tolist() == [Verdict.UNSTABLE]
         # Two halves far apart: every oscillator alone is held, but not the angle between the halves.
         halves = np.where(np.arange(1500) % 2, 1.4, -1.4)
-        assert np.all(np.diagonal(pg.laplacian(network, halves)) > 0)
-        assert np.linalg.eigvalsh(pg.laplacian(network, halves))[0] < -0.1
+        assert np.all(np.diagonal(pg.dynamics.laplacian(network, halves)) > 0)
+        assert np.linalg.eigvalsh(pg.dynamics.laplacian(network, halves))[0] < -0.1
         assert stability(system, halves[None], explain=True).verdict.tolist() == [Verdict.UNSTABLE]
         assert not stability(system, halves[None]).stable.any()
         near = np.where(np.arange(1500) % 2, 0.4, -0.4)
@@ -177,16 +187,16 @@ class TestLarge:
         assert np.max(np.abs(np.exp(1j * apart) - 1)) < 1e-9
         wrt = ("omega", "global_coupling")
         sparse = pg.adjoint(network, state, pg.PhaseTargets(), TARGET, wrt=wrt)
-        inverse = np.linalg.inv(pg.laplacian(network, state.phases))
+        inverse = np.linalg.inv(pg.dynamics.laplacian(network, state.phases))
         slope = np.zeros(1500)
         slope[[3, 4]] = -pg.PhaseTargets().force(state.phases[[3, 4]], np.array(TARGET))
         response = np.zeros(1500)
         response[network.free] = inverse @ slope[network.free]
         assert sparse["omega"][1:] == pytest.approx(response[1:], abs=1e-9)
-        pull = pg.force(network, state.phases) - (network.omega - network.omega.mean())
+        pull = pg.dynamics.force(network, state.phases) - (network.omega - network.omega.mean())
         assert sparse["global_coupling"][0] == pytest.approx(response @ pull / 2.0, abs=1e-9)
         nudged = pg.centred(network, state, pg.PhaseTargets(), TARGET, wrt=wrt)
-        assert pg.cosine(nudged["omega"], sparse["omega"]) > 1 - 1e-6
+        assert pg.gradients.cosine(nudged["omega"], sparse["omega"]) > 1 - 1e-6
 
     def test_nobody_can_lock_against_all_others(self, network):
         found = pg.find_equilibrium(network.replace(global_coupling=0.8))
@@ -196,20 +206,26 @@ class TestLarge:
 class TestValues:
     def test_networkx_and_files_keep_the_strength(self, tmp_path):
         network = pg.Network([[0, 1], [1, 2]], 1.0, np.zeros(3), outputs=[2], global_coupling=0.7)
-        assert pg.from_networkx(pg.to_networkx(network)) == network
-        model = pg.Model(network, pg.NearestTarget(), ["one"], [])
-        pg.save_model(tmp_path / "model.npz", model)
-        assert pg.load_model(tmp_path / "model.npz").network == network
+        assert pg.from_networkx(pg.networks.to_networkx(network)) == network
+        model = pg.Model(network, pg.objectives.NearestTarget(), ["one"], [])
+        pg.models.save_model(tmp_path / "model.npz", model)
+        assert pg.models.load_model(tmp_path / "model.npz").network == network
 
     @pytest.mark.parametrize(
         ("make", "words"),
         [
-            (lambda: pg.mean_field(4, 0.0), "'global_coupling' parameter of Network must be positive. Got 0"),
-            (lambda: pg.mean_field(4, -1.0), "say signed=True"),
-            (lambda: pg.mean_field(4, [1.0, 2.0]), "'global_coupling' parameter of Network must have shape"),
-            (lambda: pg.mean_field(4, 0.0, signed=True), "The graph is disconnected"),
-            (lambda: pg.laplacian(pg.mean_field(4), np.zeros(4), compressed=True), "has no zeros to leave out"),
-            (lambda: pg.critical_scale(pg.mean_field(4)), "follows angles across edges, and a mean field has none"),
+            (lambda: pg.networks.mean_field(4, 0.0), "'global_coupling' parameter of Network must be positive. Got 0"),
+            (lambda: pg.networks.mean_field(4, -1.0), "say signed=True"),
+            (lambda: pg.networks.mean_field(4, [1.0, 2.0]), "'global_coupling' parameter of Network must have shape"),
+            (lambda: pg.networks.mean_field(4, 0.0, signed=True), "The graph is disconnected"),
+            (
+                lambda: pg.dynamics.laplacian(pg.networks.mean_field(4), np.zeros(4), compressed=True),
+                "has no zeros to leave out",
+            ),
+            (
+                lambda: pg.critical_scale(pg.networks.mean_field(4)),
+                "follows angles across edges, and a mean field has none",
+            ),
         ],
     )
     def test_wrong_values_are_told_in_words(self, make, words):
@@ -217,14 +233,14 @@ class TestValues:
             make()
 
     def test_oscillators_may_repel_each_other(self):
-        network = pg.mean_field(5, -1.0, signed=True)
+        network = pg.networks.mean_field(5, -1.0, signed=True)
         run = pg.simulate(network, [0.0, 80.0], start="random", seed=2)
         assert run.order_parameter()[-1] < 1e-6
 
     def test_a_low_rank_that_is_not_two_factors_is_told(self):
         class Odd(Tilt):
             def stiffness(self, graph, values, phases):
-                return pg.Stiffness(outer=(np.zeros((1, 2, 1)),))
+                return pg.terms.Stiffness(outer=(np.zeros((1, 2, 1)),))
 
         with pytest.raises(ValueError, match="as 'outer', must return two arrays"):
             pg.Network([[0, 1], [1, 2]], 1.0, np.zeros(3), terms=[Odd()], tilt=0.1)
@@ -237,7 +253,7 @@ class TestValues:
         second = second - (0.2 + first @ second) * first / (first @ first)
         assert first @ second < 0
         options = {"field_strength": np.ones(n), "terms": [Mixed(first, second)], "mixed": strength}
-        system, _ = build_system(pg.ring(n, coupling=1e-3, **options), None)
+        system, _ = build_system(pg.networks.ring(n, coupling=1e-3, **options), None)
         phases = np.zeros((1, n))
         lowest = np.linalg.eigvalsh(system.laplacian(phases)[0])[0]
         assert (lowest > 0) == (expected == Verdict.STABLE)

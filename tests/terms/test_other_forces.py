@@ -29,12 +29,14 @@ def spread_values(network):
 
 
 class TestFormulas:
-    @pytest.mark.parametrize("interaction", [pg.Sine(), pg.OddSeries((1.0, 0.3, -0.2))], ids=["sine", "series"])
+    @pytest.mark.parametrize(
+        "interaction", [pg.terms.Sine(), pg.terms.OddSeries((1.0, 0.3, -0.2))], ids=["sine", "series"]
+    )
     @pytest.mark.parametrize("kind", KINDS)
     def test_force_and_laplacian_are_the_formula_and_its_slope(self, kind, interaction):
         network = make_network(7, 2, kind=kind).replace(interaction=interaction)
         rng = np.random.default_rng(1)
-        matrix, H = pg.to_matrix(network), interaction.value
+        matrix, H = pg.networks.to_matrix(network), interaction.value
         extra = np.zeros((7, 7))
         i, j = network.edges.T
         extra[i, j] = extra[j, i] = network.lag if kind == "lagging" else network.anisotropy
@@ -44,17 +46,20 @@ class TestFormulas:
             expected = network.omega + np.sum(matrix * pull, axis=1)
             if kind == "lagging":
                 expected = expected - expected[network.reference]
-            np.testing.assert_allclose(pg.force(network, phases), expected, atol=1e-12)
+            np.testing.assert_allclose(pg.dynamics.force(network, phases), expected, atol=1e-12)
             steps = 1e-6 * np.eye(7)
-            jacobian = (pg.force(network, phases + steps) - pg.force(network, phases - steps)).T / 2e-6
+            jacobian = (
+                pg.dynamics.force(network, phases + steps) - pg.dynamics.force(network, phases - steps)
+            ).T / 2e-6
             free = network.free
             # A central difference of step 1e-6 rounds at about 1e-10.
-            np.testing.assert_allclose(pg.laplacian(network, phases), -jacobian[np.ix_(free, free)], atol=1e-7)
+            np.testing.assert_allclose(pg.dynamics.laplacian(network, phases), -jacobian[np.ix_(free, free)], atol=1e-7)
             if kind == "anisotropic":
-                slope = approx_fprime(phases, lambda theta: float(pg.energy(network, theta)), 1e-6)
-                np.testing.assert_allclose(pg.force(network, phases), -slope, atol=1e-4)
+                slope = approx_fprime(phases, lambda theta: float(pg.dynamics.energy(network, theta)), 1e-6)
+                np.testing.assert_allclose(pg.dynamics.force(network, phases), -slope, atol=1e-4)
                 np.testing.assert_array_equal(
-                    pg.laplacian(network, phases, compressed=True).toarray(), pg.laplacian(network, phases)
+                    pg.dynamics.laplacian(network, phases, compressed=True).toarray(),
+                    pg.dynamics.laplacian(network, phases),
                 )
 
     @pytest.mark.parametrize("kind", KINDS)
@@ -68,14 +73,16 @@ class TestFormulas:
 
     def test_anisotropy_makes_two_axes_unlike(self):
         """E = -sum K [(1 - q) cos cos + (1 + q) sin sin]; at q = 1 a Hopfield network of activities sin theta."""
-        network = pg.complete(4, coupling=np.arange(1.0, 7.0), anisotropy=0.3)
+        network = pg.networks.complete(4, coupling=np.arange(1.0, 7.0), anisotropy=0.3)
         phases = np.random.default_rng(0).uniform(-3, 3, (5, 4))
         i, j = network.edges.T
         cos, sin = np.cos(phases), np.sin(phases)
         expected = -np.sum(network.coupling * (0.7 * cos[:, i] * cos[:, j] + 1.3 * sin[:, i] * sin[:, j]), axis=1)
-        np.testing.assert_allclose(pg.energy(network, phases), expected, atol=1e-12)
-        hopfield = pg.energy(network.replace(anisotropy=1.0), phases)
-        np.testing.assert_allclose(hopfield, -np.einsum("bi,ij,bj->b", sin, pg.to_matrix(network), sin), atol=1e-12)
+        np.testing.assert_allclose(pg.dynamics.energy(network, phases), expected, atol=1e-12)
+        hopfield = pg.dynamics.energy(network.replace(anisotropy=1.0), phases)
+        np.testing.assert_allclose(
+            hopfield, -np.einsum("bi,ij,bj->b", sin, pg.networks.to_matrix(network), sin), atol=1e-12
+        )
 
 
 class TestLag:
@@ -97,7 +104,7 @@ class TestLag:
         n = 9
         turns = np.arange(-4, 5)
         phases = 2 * np.pi * np.outer(turns, np.arange(n)) / n
-        found = pg.find_equilibrium(pg.ring(n, lag=lag), start=phases, solver="newton", eigenvalue=True)
+        found = pg.find_equilibrium(pg.networks.ring(n, lag=lag), start=phases, solver="newton", eigenvalue=True)
         np.testing.assert_allclose(found.drift, -2 * math.sin(lag) * np.cos(2 * np.pi * turns / n), atol=1e-12)
         expected = math.cos(lag) * np.cos(2 * np.pi * turns / n)
         assert found.stable.tolist() == (expected > 0).tolist()
@@ -105,7 +112,13 @@ class TestLag:
         stable = expected > 0
         np.testing.assert_allclose(found.smallest_eigenvalue[stable], expected[stable] * ring[1], atol=1e-9)
         if 0 < lag < np.pi / 2:
-            assert sorted(pg.find_equilibria(pg.ring(n, lag=lag), starts=1).winding[:, 0].tolist()) == [-2, -1, 0, 1, 2]
+            assert sorted(pg.find_equilibria(pg.networks.ring(n, lag=lag), starts=1).winding[:, 0].tolist()) == [
+                -2,
+                -1,
+                0,
+                1,
+                2,
+            ]
 
     def test_no_lag_is_coupling_as_it_was(self):
         plain, lagging = layers(), layers(lag=0.0)
@@ -120,10 +133,10 @@ class TestLag:
         np.testing.assert_allclose(mine, theirs, atol=1e-10)
 
     def test_the_dynamics_turn_at_the_common_frequency(self):
-        network = make_network(6, 5, kind="lagging").replace(interaction=pg.Sine())
+        network = make_network(6, 5, kind="lagging").replace(interaction=pg.terms.Sine())
         found = pg.find_equilibrium(network, eigenvalue=True)
         assert found.stable
-        matrix, lag = pg.to_matrix(network), np.zeros((6, 6))
+        matrix, lag = pg.networks.to_matrix(network), np.zeros((6, 6))
         i, j = network.edges.T
         lag[i, j] = lag[j, i] = network.lag
 
@@ -138,19 +151,22 @@ class TestLag:
         network = layers(1).replace(lag=np.random.default_rng(0).uniform(-1, 1, 14))
         question = (network, pg.find_equilibrium(network, [0.5, -0.5]), pg.PhaseTargets(), [-0.2, 0.2])
         exact = pg.adjoint(*question, wrt=("coupling", "lag"))
-        for method in (pg.two_phase, pg.centred, pg.holomorphic):
-            with pytest.warns(pg.GradientWarning, match="coupling is not reciprocal"):
+        for method in (pg.two_phase, pg.centred, pg.gradients.holomorphic):
+            with pytest.warns(pg.gradients.GradientWarning, match="coupling is not reciprocal"):
                 biased = method(*question, wrt=("coupling", "lag"))
             assert 1e-6 < relative_error(biased.lag, exact.lag) < 1
 
     @pytest.mark.parametrize(
         ("ask", "words"),
         [
-            (lambda network: pg.energy(network, np.zeros(7)), "has no energy: its coupling is not reciprocal"),
+            (lambda network: pg.dynamics.energy(network, np.zeros(7)), "has no energy: its coupling is not reciprocal"),
             (pg.critical_scale, "critical_scale needs reciprocal coupling"),
-            (lambda network: pg.laplacian(network, np.zeros(7), compressed=True), "reciprocal coupling"),
+            (lambda network: pg.dynamics.laplacian(network, np.zeros(7), compressed=True), "reciprocal coupling"),
             (lambda network: pg.find_equilibrium(network, solver="sparse"), "needs reciprocal coupling"),
-            (lambda network: pg.gradient_from_phases(network, np.zeros(7), np.zeros(7), 0.1), "needs reciprocal"),
+            (
+                lambda network: pg.gradients.gradient_from_phases(network, np.zeros(7), np.zeros(7), 0.1),
+                "needs reciprocal",
+            ),
             (pg.circuits.Circuit, "needs reciprocal coupling"),
             (pg.torch.PhaseNetwork, "this one has phase lag"),
         ],
@@ -180,16 +196,25 @@ class TestAnisotropy:
     @pytest.mark.parametrize("seed", range(4))
     def test_certificates_are_right_by_eigenvalues(self, seed):
         rng = np.random.default_rng(seed)
-        network = pg.complete(6, coupling=rng.uniform(-1, 1, 15), omega=0.1 * rng.standard_normal(6), signed=True,
-                              anisotropy=rng.uniform(-1.5, 1.5, 15))  # fmt: skip
+        network = pg.networks.complete(
+            6,
+            coupling=rng.uniform(-1, 1, 15),
+            omega=0.1 * rng.standard_normal(6),
+            signed=True,
+            anisotropy=rng.uniform(-1.5, 1.5, 15),
+        )
         found = pg.find_equilibrium(network, start=rng.uniform(-3, 3, (8, 6)), solver="newton", eigenvalue=True)
         assert np.any(found.stable)
         for k in np.flatnonzero(found.converged):
             phases, (i, j) = found.phases[k], network.edges.T
             matrix = np.zeros((6, 6))
-            for w, s, a, b in zip(network.coupling * np.cos(phases[j] - phases[i]),
-                                  -network.coupling * network.anisotropy * np.cos(phases[i] + phases[j]),
-                                  i, j, strict=True):  # fmt: skip
+            for w, s, a, b in zip(
+                network.coupling * np.cos(phases[j] - phases[i]),
+                -network.coupling * network.anisotropy * np.cos(phases[i] + phases[j]),
+                i,
+                j,
+                strict=True,
+            ):
                 matrix[np.ix_([a, b], [a, b])] += w * np.array([[1, -1], [-1, 1]]) + s
             smallest = np.linalg.eigvalsh(matrix)[0]
             assert found.smallest_eigenvalue[k] == pytest.approx(smallest, abs=1e-10)
@@ -199,16 +224,20 @@ class TestAnisotropy:
     def test_large_networks_are_solved_and_certified_sparsely(self, size):
         rng = np.random.default_rng(0)
         n = size**2
-        network = pg.lattice(size, size, omega=0.05 * rng.standard_normal(n), outputs=(n // 2, n - 1), anisotropy=-0.2)
+        network = pg.networks.lattice(
+            size, size, omega=0.05 * rng.standard_normal(n), outputs=(n // 2, n - 1), anisotropy=-0.2
+        )
         fast, plain = (pg.find_equilibrium(network, solver=s, eigenvalue=True) for s in ("sparse", "newton"))
         assert fast.stable
         np.testing.assert_allclose(fast.phases, plain.phases, atol=1e-11)
-        smallest = np.linalg.eigvalsh(pg.laplacian(network, fast.phases))[0]
+        smallest = np.linalg.eigvalsh(pg.dynamics.laplacian(network, fast.phases))[0]
         assert fast.smallest_eigenvalue - fast.eigenvalue_error - 1e-9 <= smallest <= fast.smallest_eigenvalue + 1e-9
         # Of the other sign phase zero is a saddle: all weights of sums are negative there.
         saddle = network.replace(anisotropy=0.2, omega=np.zeros(n))
         assert (
-            pg.find_equilibrium(saddle, solver=pg.Newton(algebra=SparseLaplacian, indefinite="stop")).status.item().name
+            pg.find_equilibrium(saddle, solver=pg.solvers.Newton(algebra=SparseLaplacian, indefinite="stop"))
+            .status.item()
+            .name
             == "UNSTABLE"
         )
         question = (pg.PhaseTargets(), [0.3, -0.2])
@@ -216,10 +245,16 @@ class TestAnisotropy:
         assert relative_error(mine, theirs) < 1e-6
 
     def test_shared_anisotropies_of_a_convolution_are_collected(self):
-        layout = pg.Layout([(1, 3, 3), (2, 2, 2)], [pg.Link(0, 1, kernel=2)])
+        layout = pg.networks.Layout([(1, 3, 3), (2, 2, 2)], [pg.networks.Link(0, 1, kernel=2)])
         rng = np.random.default_rng(0)
-        network = pg.Network(layout, rng.uniform(0.5, 1.0, 8), 0.0, anisotropy=-rng.uniform(0.1, 0.4, 8),
-                             field_strength=0.5, field_phase=0.3)  # fmt: skip
+        network = pg.Network(
+            layout,
+            rng.uniform(0.5, 1.0, 8),
+            0.0,
+            anisotropy=-rng.uniform(0.1, 0.4, 8),
+            field_strength=0.5,
+            field_phase=0.3,
+        )
         x, target = rng.uniform(-0.2, 0.2, 9), rng.uniform(-0.3, 0.3, 8)
         shared = pg.adjoint(network, pg.find_equilibrium(network, x), pg.PhaseTargets(), target, wrt="anisotropy")
         untied = network.untied()
@@ -259,8 +294,16 @@ def test_it_is_learned(name, gradient):
     inputs = np.random.default_rng(3).uniform(-1, 1, (20, 2))
     teacher, network = layers(0, **{name: -0.5}), layers(0, **{name: -0.2})
     phases = pg.find_equilibrium(teacher, inputs).phases[:, list(teacher.outputs)]
-    done = pg.train(network, (inputs, phases), learn=name, objective=pg.PhaseTargets(), epochs=25, learning_rate=0.03,
-                    batch_size=10, gradient=gradient)  # fmt: skip
+    done = pg.train(
+        network,
+        (inputs, phases),
+        learn=name,
+        objective=pg.PhaseTargets(),
+        epochs=25,
+        learning_rate=0.03,
+        batch_size=10,
+        gradient=gradient,
+    )
     assert done.history.train_loss[0, -1] < 0.05 * done.history.train_loss[0, 0]
     np.testing.assert_array_equal(done.network.coupling, network.coupling)
 
@@ -278,17 +321,17 @@ def test_batches_may_be_split_and_files_keep_it(name, tmp_path):
         mine = pg.adjoint(network, part, pg.PhaseTargets(), target, wrt=wrt)
         for each in wrt:
             np.testing.assert_array_equal(mine[each], gradient[each][rows])
-    model = pg.Model(network, pg.NearestTarget(), ("no", "yes"), ("a", "b"))
-    pg.save_model(tmp_path / "model.npz", model)
-    assert pg.load_model(tmp_path / "model.npz").network == network
-    assert pg.from_networkx(pg.to_networkx(network)) == network
+    model = pg.Model(network, pg.objectives.NearestTarget(), ("no", "yes"), ("a", "b"))
+    pg.models.save_model(tmp_path / "model.npz", model)
+    assert pg.models.load_model(tmp_path / "model.npz").network == network
+    assert pg.from_networkx(pg.networks.to_networkx(network)) == network
     assert network.replace(**{name: None}) == pg.layered(2, 3, 2, seed=1)
     assert pg.layered(2, 3, 2, seed=1).replace(**{name: network.parameters[name]}) == network
 
 
 def test_networkx_carries_both_beside_two_strengths():
-    network = pg.ring(5, lag=[0.1, 0.2, 0.3, 0.4, 0.5], coupling_reverse=[1, 2, 3, 4, 5])
-    graph = pg.to_networkx(network)
+    network = pg.networks.ring(5, lag=[0.1, 0.2, 0.3, 0.4, 0.5], coupling_reverse=[1, 2, 3, 4, 5])
+    graph = pg.networks.to_networkx(network)
     assert graph.is_directed()
     assert pg.from_networkx(graph) == network
     graph.edges[0, 1]["lag"] = 0.9
@@ -311,23 +354,23 @@ def test_what_cannot_be_had_together_is_refused():
     with pytest.raises(
         ValueError, match="has 'lag' or 'anisotropy', not both: each of them changes how 'coupling' acts"
     ):
-        pg.ring(5, lag=0.1, anisotropy=0.1)
+        pg.networks.ring(5, lag=0.1, anisotropy=0.1)
     with pytest.raises(ValueError, match="has 'coupling_reverse' or 'anisotropy', not both"):
-        pg.ring(5, coupling_reverse=2.0, anisotropy=0.1)
+        pg.networks.ring(5, coupling_reverse=2.0, anisotropy=0.1)
     with pytest.raises(ValueError, match="'anisotropy' parameter of Network is zero everywhere"):
-        pg.ring(5, anisotropy=0.0)
+        pg.networks.ring(5, anisotropy=0.0)
     with pytest.raises(ValueError, match=r"'lag' parameter of Network must have shape \(5,\)"):
-        pg.ring(5, lag=[0.1, 0.2])
+        pg.networks.ring(5, lag=[0.1, 0.2])
     with pytest.raises(ValueError, match="must be positive"):
-        pg.ring(5, coupling=-1.0, lag=0.1)
-    assert pg.ring(5, lag=0.1, field_strength=0.3).terms[1:] == (PhaseLag(), Field())
-    assert Anisotropy() in pg.ring(5, anisotropy=0.3).terms
+        pg.networks.ring(5, coupling=-1.0, lag=0.1)
+    assert pg.networks.ring(5, lag=0.1, field_strength=0.3).terms[1:] == (PhaseLag(), Field())
+    assert Anisotropy() in pg.networks.ring(5, anisotropy=0.3).terms
 
 
 def test_engines_that_cannot_say_what_they_cannot():
     data, network = pg.datasets.xor(), pg.layered(2, 5, 2, anisotropy=-0.1)
     with pytest.raises(ValueError, match=r"The lanes train .*, not Anisotropy"):
-        pg.train(network, data, pg.paper_plan(), engine="lanes")
+        pg.train(network, data, pg.training.paper_plan(), engine="lanes")
     with pytest.raises(ValueError, match="this one has anisotropic coupling"):
         pg.torch.PhaseNetwork(network)
     with pytest.raises(ValueError, match="no component for the parameter 'anisotropy'"):
@@ -349,6 +392,6 @@ def test_coupling_that_lags_a_quarter_turn_is_not_proved_stable_by_rounding(step
     # All weights of the state in phase are cos(pi/2), zero but for the last digit of the lag.
     lag = np.pi / 2 + step * np.spacing(np.pi / 2)
     for size in (3, 6):
-        equilibrium = pg.find_equilibrium(pg.ring(size, lag=lag), eigenvalue=True)
+        equilibrium = pg.find_equilibrium(pg.networks.ring(size, lag=lag), eigenvalue=True)
         assert equilibrium.status.item() is pg.Status.MARGINAL
         assert abs(equilibrium.smallest_eigenvalue) < 1e-14

@@ -47,15 +47,16 @@ def test_the_force_is_the_formula_and_the_slope_of_the_energy():
     for phases in rng.uniform(-3, 3, (5, 9)):
         pull = network.second_strength * np.sin(2 * (network.second_phase - phases))
         # Without the injection the frame turns with the mean frequency.
-        expected = pg.force(bare, phases) + network.omega.mean() + pull
-        np.testing.assert_allclose(pg.force(network, phases), expected, atol=1e-13)
-        slope = approx_fprime(phases, lambda theta: float(pg.energy(network, theta)), 1e-6)
-        np.testing.assert_allclose(pg.force(network, phases), -slope, atol=1e-4)
+        expected = pg.dynamics.force(bare, phases) + network.omega.mean() + pull
+        np.testing.assert_allclose(pg.dynamics.force(network, phases), expected, atol=1e-13)
+        slope = approx_fprime(phases, lambda theta: float(pg.dynamics.energy(network, theta)), 1e-6)
+        np.testing.assert_allclose(pg.dynamics.force(network, phases), -slope, atol=1e-4)
         steps = 1e-6 * np.eye(9)
-        jacobian = (pg.force(network, phases + steps) - pg.force(network, phases - steps)).T / 2e-6
-        np.testing.assert_allclose(pg.laplacian(network, phases), -jacobian, atol=1e-7)
-        np.testing.assert_array_equal(pg.laplacian(network, phases, compressed=True).toarray(),
-                                      pg.laplacian(network, phases))  # fmt: skip
+        jacobian = (pg.dynamics.force(network, phases + steps) - pg.dynamics.force(network, phases - steps)).T / 2e-6
+        np.testing.assert_allclose(pg.dynamics.laplacian(network, phases), -jacobian, atol=1e-7)
+        np.testing.assert_array_equal(
+            pg.dynamics.laplacian(network, phases, compressed=True).toarray(), pg.dynamics.laplacian(network, phases)
+        )
 
 
 @pytest.mark.parametrize("frequencies", ["relative", "raw"])
@@ -64,7 +65,7 @@ def test_the_force_is_the_formula_and_the_slope_of_the_energy():
     [
         (0, {}),
         (1, {"input_mode": "phase"}),
-        (2, {"field_strength": 0.4, "field_phase": 0.2, "interaction": pg.OddSeries((1.0, 0.2))}),
+        (2, {"field_strength": 0.4, "field_phase": 0.2, "interaction": pg.terms.OddSeries((1.0, 0.2))}),
     ],
 )
 def test_six_methods_agree_and_finite_differences_are_the_judge(seed, options, frequencies):
@@ -84,8 +85,9 @@ def test_beside_coupling_that_is_not_reciprocal_the_exact_methods_agree():
     network = layers(3)
     network = network.replace(coupling_reverse=1.3 * network.coupling)
     equilibrium = pg.find_equilibrium(network, [[0.2, -0.4], [0.9, 0.3]])
-    table = pg.check_gradients(network, equilibrium, pg.PhaseTargets(), [-0.2, 0.3],
-                               methods=["adjoint", "finite_difference", "autograd"])  # fmt: skip
+    table = pg.check_gradients(
+        network, equilibrium, pg.PhaseTargets(), [-0.2, 0.3], methods=["adjoint", "finite_difference", "autograd"]
+    )
     assert np.all(equilibrium.stable)
     assert max(errors.max() for errors in table.relative_error.values()) < 1e-6
 
@@ -110,25 +112,33 @@ def test_the_finite_differences_turn_the_networks_own_numbers():
 def test_certificates_are_right_by_eigenvalues_and_by_the_dynamics(seed):
     """Repelling couplings against an injection: many states, of which half a turn decides."""
     rng = np.random.default_rng(seed)
-    network = pg.complete(6, coupling=-rng.uniform(0.1, 1.0, 15), omega=0.1 * rng.standard_normal(6), signed=True,
-                          second_strength=rng.uniform(0.2, 1.5, 6), second_phase=rng.uniform(-1, 1, 6))  # fmt: skip
+    network = pg.networks.complete(
+        6,
+        coupling=-rng.uniform(0.1, 1.0, 15),
+        omega=0.1 * rng.standard_normal(6),
+        signed=True,
+        second_strength=rng.uniform(0.2, 1.5, 6),
+        second_phase=rng.uniform(-1, 1, 6),
+    )
     starts = rng.uniform(-np.pi, np.pi, (8, 6))
     found = pg.find_equilibrium(network, start=starts, solver="newton", eigenvalue=True)
     for k in np.flatnonzero(found.converged):
-        matrix = pg.laplacian(network, found.phases[k])
+        matrix = pg.dynamics.laplacian(network, found.phases[k])
         smallest = eigvalsh(matrix)[0]
         assert found.smallest_eigenvalue[k] == pytest.approx(smallest, abs=1e-10)
         assert found.stable[k] == (smallest > 0)
         if abs(smallest) < 0.05:
             continue
         pushed = found.phases[k] + 1e-3 * np.linalg.eigh(matrix)[1][:, 0]
-        end = solve_ivp(lambda _, theta: pg.force(network, theta), (0, 20 / abs(smallest)), pushed, rtol=1e-9).y[:, -1]
+        end = solve_ivp(
+            lambda _, theta: pg.dynamics.force(network, theta), (0, 20 / abs(smallest)), pushed, rtol=1e-9
+        ).y[:, -1]
         assert (np.max(np.abs(end - found.phases[k])) < 1e-3) == found.stable[k]
 
 
 def test_an_ising_machine_finds_the_ground_state_of_a_frustrated_ring():
     """Five repelling oscillators in an injection are five spins; the best cut of an odd ring leaves one bond whole."""
-    network = pg.ring(5, coupling=-0.3, signed=True, second_strength=1.0)
+    network = pg.networks.ring(5, coupling=-0.3, signed=True, second_strength=1.0)
     states = pg.find_equilibria(network, starts=100)
     spins = np.sign(np.cos(states.phases))
     np.testing.assert_allclose(np.abs(np.sin(states.phases)), 0, atol=1e-9)
@@ -146,8 +156,16 @@ class TestTraining:
 
     @pytest.mark.parametrize("engine", ["auto", "batch"])
     def test_the_strength_is_learned(self, engine):
-        result = pg.train(layers(), self.data(), learn="second_strength", objective=pg.PhaseTargets(), epochs=60,
-                          learning_rate=0.02, batch_size=10, engine=engine)  # fmt: skip
+        result = pg.train(
+            layers(),
+            self.data(),
+            learn="second_strength",
+            objective=pg.PhaseTargets(),
+            epochs=60,
+            learning_rate=0.02,
+            batch_size=10,
+            engine=engine,
+        )
         assert result.history.train_loss[0, -1] < 1e-2 * result.history.train_loss[0, 0]
         moved = result.network.second_strength != layers().second_strength
         assert moved.tolist() == [False, False] + [True] * 7  # inputs belong to the data
@@ -163,37 +181,55 @@ class TestTraining:
     def test_every_gradient_of_a_plan_makes_the_step_that_the_exact_one_makes(self, gradient):
         x, y = self.data()
         network, names = layers(1), ("second_strength", "second_phase", "omega")
-        step = pg.train(network, (x, y), learn=names, learning_rate=0.5, objective=pg.PhaseTargets(), epochs=1,
-                        batch_size=30, optimizer="sgd", schedule="constant", gradient=gradient)  # fmt: skip
+        step = pg.train(
+            network,
+            (x, y),
+            learn=names,
+            learning_rate=0.5,
+            objective=pg.PhaseTargets(),
+            epochs=1,
+            batch_size=30,
+            optimizer="sgd",
+            schedule="constant",
+            gradient=gradient,
+        )
         exact = pg.adjoint(network, pg.find_equilibrium(network, x), pg.PhaseTargets(), y, wrt=names)
         for name in names:
             learns = network.term_of(name)[1].learnable(network.graph)
             moved = -0.5 * np.where(learns, exact[name].mean(axis=0), 0.0)
             size = np.abs(moved).max()
-            np.testing.assert_allclose(step.network.parameters[name] - network.parameters[name], moved,
-                                       atol=1e-3 * size, err_msg=name)  # fmt: skip
+            np.testing.assert_allclose(
+                step.network.parameters[name] - network.parameters[name], moved, atol=1e-3 * size, err_msg=name
+            )
 
     def test_strengths_that_are_not_signed_stay_positive(self):
         weak = layers().replace(second_strength=0.01)
-        result = pg.train(weak, self.data(), learn="second_strength", objective=pg.PhaseTargets(), epochs=3,
-                          learning_rate=0.5, optimizer="sgd")  # fmt: skip
+        result = pg.train(
+            weak,
+            self.data(),
+            learn="second_strength",
+            objective=pg.PhaseTargets(),
+            epochs=3,
+            learning_rate=0.5,
+            optimizer="sgd",
+        )
         assert result.network.second_strength.min() >= 0.0
 
     def test_the_lanes_say_that_they_cannot(self):
         with pytest.raises(ValueError, match=r"The lanes train .*, not SecondHarmonic.*Use engine='batch'"):
-            pg.train(layers(), pg.datasets.xor(), pg.paper_plan("second_strength"), engine="lanes")
+            pg.train(layers(), pg.datasets.xor(), pg.training.paper_plan("second_strength"), engine="lanes")
 
     def test_files_give_back_the_same_training_and_the_same_model(self, tmp_path):
         data = pg.datasets.xor()
-        plan = pg.paper_plan("second_strength", epochs=4)
+        plan = pg.training.paper_plan("second_strength", epochs=4)
         whole = pg.train(layers(), data, plan)
         half = pg.train(layers(), data, plan, until=2)
-        pg.save_state(tmp_path / "half.npz", half.state)
-        rest = pg.train(layers(), data, plan, state=pg.load_state(tmp_path / "half.npz"))
+        pg.training.save_state(tmp_path / "half.npz", half.state)
+        rest = pg.train(layers(), data, plan, state=pg.training.load_state(tmp_path / "half.npz"))
         assert rest.network == whole.network
         model = pg.Model.from_training(whole, data)
-        pg.save_model(tmp_path / "model.npz", model)
-        again = pg.load_model(tmp_path / "model.npz")
+        pg.models.save_model(tmp_path / "model.npz", model)
+        again = pg.models.load_model(tmp_path / "model.npz")
         assert again.network == whole.network
         np.testing.assert_array_equal(again.predict(data.x_test).labels, model.predict(data.x_test).labels)
 
@@ -205,10 +241,14 @@ def test_networks_with_it_are_values_like_all_others():
     assert network.replace(second_phase=0.1).graph is network.graph
     assert "second harmonic" in repr(network)
     assert "gauge fixed from outside" in repr(network)
-    assert pg.from_networkx(pg.to_networkx(network)) == network
-    options = {"inputs": network.inputs, "outputs": network.outputs, "second_strength": network.second_strength,
-               "second_phase": network.second_phase}  # fmt: skip
-    assert pg.from_matrix(pg.to_matrix(network), network.omega, **options) == network
+    assert pg.from_networkx(pg.networks.to_networkx(network)) == network
+    options = {
+        "inputs": network.inputs,
+        "outputs": network.outputs,
+        "second_strength": network.second_strength,
+        "second_phase": network.second_phase,
+    }
+    assert pg.networks.from_matrix(pg.networks.to_matrix(network), network.omega, **options) == network
     assert pg.layered(2, 5, 2).second_strength is None
 
 
@@ -235,7 +275,7 @@ class TestProducts:
 
     def network(self, seed, injection=0.4):
         rng = np.random.default_rng(seed)
-        plain = pg.signed_layers(3, 8, 2, seed=seed, rest=np.pi / 2)
+        plain = pg.networks.signed_layers(3, 8, 2, seed=seed, rest=np.pi / 2)
         strength, phase = rng.uniform(-injection, injection, 13), rng.uniform(-3, 3, 13)
         return plain.replace(second_strength=strength, second_phase=phase)
 
@@ -246,9 +286,16 @@ class TestProducts:
         found = pg.find_equilibrium(network, x, solver="batch")
         assert np.all(found.stable)
         objective, labels = pg.CosineCrossEntropy(sharpness=4.0), np.arange(len(x)) % 2
-        mean = MeanGradient(network, system, found.phases, objective, np.array(network.outputs),
-                            objective.check_target(labels, network), limits=np.full(len(x), 1e-12),
-                            state=PhasorLaplacian.of(system, found.phases) if products else None)  # fmt: skip
+        mean = MeanGradient(
+            network,
+            system,
+            found.phases,
+            objective,
+            np.array(network.outputs),
+            objective.check_target(labels, network),
+            limits=np.full(len(x), 1e-12),
+            state=PhasorLaplacian.of(system, found.phases) if products else None,
+        )
         sums, used = mean.take(np.full((1, len(x)), 1 / len(x)), NAMES, by=by, frequencies="relative")
         assert np.all(used)
         return sums, (found, objective, labels)
@@ -288,14 +335,15 @@ class TestProducts:
     def test_states_that_injection_makes_unstable_are_said_to_be(self, seed, monkeypatch):
         """Injection of growing strength toward a quarter turn away bends the energy of every oscillator down."""
         monkeypatch.setattr(_choice, "MOST_NUMBERS", 0)
-        plain = pg.signed_layers(3, 8, 2, seed=seed)
+        plain = pg.networks.signed_layers(3, 8, 2, seed=seed)
         x = np.random.default_rng(seed).uniform(-1, 1, (6, 3))
         verdicts = []
         for phases in pg.find_equilibrium(plain, x).phases:
             for strength in (0.05, 0.3, 0.45, 0.6, 1.2):
                 # Where 2 (psi - theta) is half a turn it pulls nowhere, and the diagonal falls by twice the strength.
-                network = plain.replace(second_strength=np.r_[np.zeros(3), np.full(10, strength)],
-                                        second_phase=phases + np.pi / 2)  # fmt: skip
+                network = plain.replace(
+                    second_strength=np.r_[np.zeros(3), np.full(10, strength)], second_phase=phases + np.pi / 2
+                )
                 system, _ = build_system(network, phases[None, :3] / plain.input_scale)
                 assert PhasorLaplacian.fits(system)
                 assert np.max(np.abs(system.force(phases[None])[:, 3:])) < 1e-9
@@ -318,7 +366,7 @@ class TestProducts:
 def test_more_oscillators_than_a_dense_matrix_would_like():
     """The sparse solver takes it too, and the gradient is right there."""
     rng = np.random.default_rng(0)
-    network = pg.lattice(25, 25, omega=0.1 * rng.standard_normal(625), outputs=(312, 624), second_strength=0.2)
+    network = pg.networks.lattice(25, 25, omega=0.1 * rng.standard_normal(625), outputs=(312, 624), second_strength=0.2)
     fast, plain = (pg.find_equilibrium(network, solver=solver) for solver in ("sparse", "newton"))
     np.testing.assert_allclose(fast.phases, plain.phases, atol=1e-11)
     question = (pg.PhaseTargets(), [0.3, -0.2])

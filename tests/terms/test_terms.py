@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
+from own_terms import PATH, Tilt
 from random_networks import KINDS, inputs_for, make_network, networks
 from scipy.sparse import csgraph
 
@@ -11,36 +11,13 @@ import phasegrad as pg
 from phasegrad.graphs import Graph
 from phasegrad.terms import TERMS, Coupling, NodeField, Parameter
 
-PATH = [[0, 1], [1, 2]]
-
 
 class Third(NodeField):
     """A term of one's own, as short as it can be: a pull at the third harmonic."""
 
     every = (Parameter("third_strength"), Parameter("third_phase", default=0.0))
     word = "third harmonic"
-    interaction = pg.OddSeries((0.0, 0.0, 1.0))
-
-
-class Tilt(pg.Term):
-    """A term of one's own written out, on the edges: a constant push of their first end away from the second."""
-
-    every = Parameter("tilt", "edges")
-
-    def force(self, graph, values, phases):
-        return self.drive(graph, values) + 0 * phases
-
-    def energy(self, graph, values, phases):
-        return np.sum(values["tilt"] * graph.angles(phases), axis=1)
-
-    def drive(self, graph, values):
-        return graph.at_ends(values["tilt"], -values["tilt"])
-
-    def energy_slopes(self, graph, values, phases):
-        return {"tilt": graph.angles(phases)}
-
-    def force_slopes(self, graph, values, phases, response):
-        return {"tilt": -graph.angles(response)}
+    interaction = pg.terms.OddSeries((0.0, 0.0, 1.0))
 
 
 class More(Coupling):
@@ -103,19 +80,21 @@ class TestOwnTerms:
         data = pg.datasets.xor()
         whole = pg.train(layers(), data, learn="third_strength", epochs=4)
         half = pg.train(layers(), data, learn="third_strength", epochs=4, until=2)
-        pg.save_state(tmp_path / "half.npz", half.state)
-        rest = pg.train(layers(), data, learn="third_strength", epochs=4, state=pg.load_state(tmp_path / "half.npz"))
+        pg.training.save_state(tmp_path / "half.npz", half.state)
+        rest = pg.train(
+            layers(), data, learn="third_strength", epochs=4, state=pg.training.load_state(tmp_path / "half.npz")
+        )
         assert rest.network == whole.network
         with pytest.raises(ValueError, match="A model file holds the package's own terms only, not Third"):
-            pg.save_model(tmp_path / "model.npz", pg.Model.from_training(whole, data))
+            pg.models.save_model(tmp_path / "model.npz", pg.Model.from_training(whole, data))
         assert not (tmp_path / "model.npz").exists()
 
     def test_it_survives_networkx_unless_it_lives_on_edges(self):
-        assert pg.from_networkx(pg.to_networkx(layers())) == layers()
+        assert pg.from_networkx(pg.networks.to_networkx(layers())) == layers()
         network = pg.layered(2, 4, 2, terms=[Tilt()], tilt=0.1)
         assert network.tilt.shape == (network.n_edges,)
         with pytest.raises(ValueError, match="carries couplings on its edges, not 'tilt'"):
-            pg.to_networkx(network)
+            pg.networks.to_networkx(network)
 
     def test_only_autograd_needs_it_in_torch(self):
         network = pg.layered(2, 4, 2).replace(terms=[Tilt()], tilt=0.1)
@@ -125,7 +104,7 @@ class TestOwnTerms:
         table = pg.check_gradients(*question, wrt="tilt", methods=methods)
         assert table.relative_error["tilt"].max() < 1e-5
         with pytest.raises(NotImplementedError, match="the force of Tilt in PyTorch: write its 'torch_force', or use"):
-            pg.autograd(*question)
+            pg.gradients.autograd(*question)
 
     def test_a_term_that_is_zero_to_begin_with_is_taken(self):
         """What is to be learned may begin at zero, where the force and all its slopes are zero."""
@@ -145,9 +124,14 @@ class TestOwnTerms:
             (Tilt, "energy", lambda *_: np.zeros(2), "force is not minus the slope of Wrong.energy: .* rises by 0,"),
             (Third, "capacity", lambda *_: None, r"Wrong.capacity must be the most .* at random phases, by 0\."),
             (Tilt, "stiffness", lambda *_: np.ones((2, 3)), r"Wrong.stiffness must return a Stiffness\(.* Got array"),
-            (Tilt, "stiffness", lambda *_: pg.Stiffness(np.ones(2)), r"in each of its parts, must .* \(2, 2\)"),
-            (Tilt, "stiffness", lambda *_: pg.Stiffness(np.ones((1, 2))), "Wrong.stiffest must bound every part"),
-            (Third, "stiffness", lambda *_: pg.Stiffness(), "Wrong.stiffness is not minus the slope of Wrong.force"),
+            (Tilt, "stiffness", lambda *_: pg.terms.Stiffness(np.ones(2)), r"in each of its parts, must .* \(2, 2\)"),
+            (Tilt, "stiffness", lambda *_: pg.terms.Stiffness(np.ones((1, 2))), "Wrong.stiffest must bound every part"),
+            (
+                Third,
+                "stiffness",
+                lambda *_: pg.terms.Stiffness(),
+                "Wrong.stiffness is not minus the slope of Wrong.force",
+            ),
             (Tilt, "energy_slopes", lambda *_: {"tlit": 0}, r"each parameter, \['tilt'\]. Got 'tlit'"),
             (Tilt, "force_slopes", lambda *_: None, r"Wrong.force_slopes must return one array by .* Got NoneType"),
             (Tilt, "force_slopes", lambda *_: {"tilt": np.ones(2)}, r"slopes\['tilt'\] must return shape \(2, 2\)"),
@@ -159,7 +143,7 @@ class TestOwnTerms:
             (Tilt, "summed_products", lambda *_: {}, "Wrong.summed_products of 'tilt' is not the sum of its slopes"),
             (Tilt, "every", (5,), r"Wrong must name its parameters: every = \(Parameter"),
         ],
-    )  # fmt: skip
+    )
     def test_wrong_formulas_are_found_when_the_network_is_built(self, kind, name, answer, message):
         values = {"third_strength": 0.3} if kind is Third else {"tilt": 0.3}
         with pytest.raises((ValueError, TypeError), match=message):
@@ -176,7 +160,7 @@ class TestOwnTerms:
                 return 2 * super().energy(graph, values, phases)
 
             def stiffness(self, graph, values, phases):
-                return pg.Stiffness(diagonal=2 * super().stiffness(graph, values, phases).diagonal)
+                return pg.terms.Stiffness(diagonal=2 * super().stiffness(graph, values, phases).diagonal)
 
             def capacity(self, graph, values):
                 return 2 * super().capacity(graph, values)
@@ -221,9 +205,15 @@ class TestSharedGraph:
         counts = []
         for epochs in (1, 6):
             searches.clear()
-            done = pg.train(network, (x, np.hstack([x, -x])), objective=pg.PhaseTargets(),
-                            learn=["omega", "coupling"], epochs=epochs, batch_size=2,
-                            gradient="centred" if network.reciprocal else "adjoint")  # fmt: skip
+            done = pg.train(
+                network,
+                (x, np.hstack([x, -x])),
+                objective=pg.PhaseTargets(),
+                learn=["omega", "coupling"],
+                epochs=epochs,
+                batch_size=2,
+                gradient="centred" if network.reciprocal else "adjoint",
+            )
             assert done.network.graph is network.graph
             counts.append(len(searches))
         assert counts[0] == counts[1]
@@ -284,8 +274,18 @@ class TestNonReciprocal:
     @pytest.mark.parametrize("name", ["coupling", "coupling_reverse"])
     def test_each_direction_descends_along_its_own_exact_gradient(self, name):
         network, (x, y) = self.network(), self.samples()
-        step = pg.train(network, (x, y), objective=pg.PhaseTargets(), learn={name: 0.5}, epochs=1, batch_size=10,
-                        gradient="adjoint", optimizer="sgd", schedule="constant", lock_floor=None)  # fmt: skip
+        step = pg.train(
+            network,
+            (x, y),
+            objective=pg.PhaseTargets(),
+            learn={name: 0.5},
+            epochs=1,
+            batch_size=10,
+            gradient="adjoint",
+            optimizer="sgd",
+            schedule="constant",
+            lock_floor=None,
+        )
         exact = pg.adjoint(network, pg.find_equilibrium(network, x), pg.PhaseTargets(), y, wrt=name)
         moved = step.network.parameters[name] - network.parameters[name]
         np.testing.assert_allclose(moved, -0.5 * exact[name].mean(axis=0), rtol=1e-6, atol=1e-10)
@@ -296,8 +296,15 @@ class TestNonReciprocal:
     def test_training_finds_what_another_network_does(self):
         teacher, x = self.network(), self.samples()[0]
         y = pg.find_equilibrium(teacher.replace(coupling=1.3 * teacher.coupling), x).phases[:, list(teacher.outputs)]
-        result = pg.train(teacher, (x, y), objective=pg.PhaseTargets(), learn="coupling", epochs=40,
-                          learning_rate=0.05, gradient="adjoint")  # fmt: skip
+        result = pg.train(
+            teacher,
+            (x, y),
+            objective=pg.PhaseTargets(),
+            learn="coupling",
+            epochs=40,
+            learning_rate=0.05,
+            gradient="adjoint",
+        )
         assert result.history.train_loss[0, -1] < 0.1 * result.history.train_loss[0, 0]
 
 
@@ -361,18 +368,18 @@ class TestBadInput:
 
     def test_an_engine_and_a_solver_asked_for_a_term_they_cannot_do_say_so(self):
         data = pg.datasets.xor()
-        for network in (layers(), pg.layered(2, 4, 2, interaction=pg.OddSeries((1.0, 0.1)))):
+        for network in (layers(), pg.layered(2, 4, 2, interaction=pg.terms.OddSeries((1.0, 0.1)))):
             with pytest.raises(ValueError, match=r"The lanes train .*, not .*Use engine='batch' for this one"):
-                pg.train(network, data, pg.paper_plan(epochs=1), engine="lanes")
-            assert pg.train(network, data, pg.paper_plan(epochs=1)).ended == "finished"
+                pg.train(network, data, pg.training.paper_plan(epochs=1), engine="lanes")
+            assert pg.train(network, data, pg.training.paper_plan(epochs=1)).ended == "finished"
 
     def test_the_state_of_a_network_with_other_terms_is_refused_and_stays_good(self):
-        data, plan = pg.datasets.xor(), pg.paper_plan(epochs=2)
+        data, plan = pg.datasets.xor(), pg.training.paper_plan(epochs=2)
         state = pg.train(pg.layered(2, 4, 2), data, plan, until=1).state
         others = [
             layers(),
             pg.layered(2, 4, 2, second_strength=0.3),
-            pg.layered(2, 4, 2, interaction=pg.OddSeries((1.0, 0.1))),
+            pg.layered(2, 4, 2, interaction=pg.terms.OddSeries((1.0, 0.1))),
             pg.layered(2, 5, 2),
         ]
         for network in others:
@@ -391,8 +398,8 @@ def test_every_parameter_of_the_package_has_one_name():
 def test_a_force_that_ties_oscillators_to_the_frame_must_say_so():
     """Its state would be certified in a frame that turns, where it does not rest."""
 
-    class Cubed(pg.Term):
-        every = (pg.Parameter("pull"),)
+    class Cubed(pg.terms.Term):
+        every = (pg.terms.Parameter("pull"),)
 
         def force(self, graph, values, phases):
             return -values["pull"] * np.sin(phases) ** 3
@@ -401,10 +408,10 @@ def test_a_force_that_ties_oscillators_to_the_frame_must_say_so():
             return np.sum(values["pull"] * (np.cos(phases) ** 3 / 3 - np.cos(phases)), axis=1)
 
         def stiffness(self, graph, values, phases):
-            return pg.Stiffness(diagonal=3 * values["pull"] * np.sin(phases) ** 2 * np.cos(phases))
+            return pg.terms.Stiffness(diagonal=3 * values["pull"] * np.sin(phases) ** 2 * np.cos(phases))
 
         def stiffest(self, graph, values):
-            return pg.Stiffness(diagonal=2 * np.abs(values["pull"]))
+            return pg.terms.Stiffness(diagonal=2 * np.abs(values["pull"]))
 
         def capacity(self, graph, values):
             return np.abs(values["pull"])
@@ -422,11 +429,11 @@ def test_a_force_that_ties_oscillators_to_the_frame_must_say_so():
             return np.ones(graph.size, dtype=bool)
 
     with pytest.raises(ValueError, match="Say fixes_gauge = True"):
-        pg.ring(4, terms=[Cubed()], pull=0.1)
-    assert not pg.ring(4, terms=[Tied()], pull=0.1).pinned
+        pg.networks.ring(4, terms=[Cubed()], pull=0.1)
+    assert not pg.networks.ring(4, terms=[Tied()], pull=0.1).pinned
 
 
 @pytest.mark.parametrize("given", [{k: {"a": 1} for k in range(4)}, list("abcd")])
 def test_node_attributes_are_a_dictionary_for_every_oscillator(given):
     with pytest.raises(TypeError, match="'node_attributes' parameter of Network must be a list with a dictionary"):
-        pg.ring(4, node_attributes=given)
+        pg.networks.ring(4, node_attributes=given)

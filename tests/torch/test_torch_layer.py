@@ -36,7 +36,7 @@ def networks():
         "convolution last": driven(pg.layers((1, 4, 4), pg.Convolution(2, 3))),
         "frequency inputs": driven(pg.layers(3, pg.Dense(4), pg.Dense(2), **frequency)),
         "pinned": driven(pg.layered(2, 5, 2, seed=3)),
-        "any graph": driven(pg.random_network(7, inputs=(1, 2), outputs=(5, 6), seed=0)),
+        "any graph": driven(pg.networks.random_network(7, inputs=(1, 2), outputs=(5, 6), seed=0)),
     }
 
 
@@ -667,11 +667,11 @@ class TestRefusals:
         with pytest.raises(TypeError, match=r"PhaseNetwork takes a Network.*PhaseNetwork.layers\(784, 100, 10\)"):
             PhaseNetwork(784)
         with pytest.raises(ValueError, match="this one has no inputs"):
-            PhaseNetwork(pg.ring(4))
+            PhaseNetwork(pg.networks.ring(4))
         with pytest.raises(ValueError, match="this one has no outputs"):
             PhaseNetwork(pg.Network([(0, 1)], 1.0, [0, 0], inputs=[0]))
         with pytest.raises(ValueError, match="PyTorch takes networks of sine coupling"):
-            PhaseNetwork(NETWORKS["pinned"].replace(interaction=pg.OddSeries((1.0, 0.2))))
+            PhaseNetwork(NETWORKS["pinned"].replace(interaction=pg.terms.OddSeries((1.0, 0.2))))
         with pytest.raises(ValueError, match="fields or clamped inputs hold, and this network has neither"):
             PhaseNetwork.layers(3, 4, input_mode="frequency", field=0)
         with pytest.raises(ValueError, match="'size' parameter of Dense"):

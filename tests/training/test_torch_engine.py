@@ -8,7 +8,7 @@ from phasegrad.training import TrainingWarning, prepare
 
 torch = pytest.importorskip("torch")
 
-EXACT = pg.Settling("batch", 1e-12)
+EXACT = pg.training.Settling("batch", 1e-12)
 
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -20,7 +20,7 @@ def _data(width=6, count=24, classes=3, seed=0):
 
 
 def _dense(hidden=10):
-    return pg.signed_layers(6, hidden, 3, rest=np.pi / 2, gain=0.4, seed=1)
+    return pg.networks.signed_layers(6, hidden, 3, rest=np.pi / 2, gain=0.4, seed=1)
 
 
 def _convolutional():
@@ -51,7 +51,7 @@ CHANGES = {
     "plain descent by fan-in": {"optimizer": "sgd", "fan_in": 4.0},
     "bounded": {"bounds": {"coupling": (-0.2, 0.2), "field_strength": (0.9, 1.1)}},
     "noise": {"input_noise": 0.1},
-    "another cost": {"objective": pg.NearestTarget()},
+    "another cost": {"objective": pg.objectives.NearestTarget()},
     "a constant rate": {"schedule": "constant"},
 }  # fmt: skip
 
@@ -146,7 +146,7 @@ def test_scores_parts_as_the_batch_engine_does():
 
 
 def test_several_networks_learn_as_each_alone():
-    networks = [pg.signed_layers(6, 5, 3, rest=np.pi / 2, gain=0.4, seed=seed) for seed in range(3)]
+    networks = [pg.networks.signed_layers(6, 5, 3, rest=np.pi / 2, gain=0.4, seed=seed) for seed in range(3)]
     together = pg.train(networks, _data(), engine="torch", dtype="float64", epochs=2, seed=[7, 8, 9])
     for network, seed, mine in zip(networks, (7, 8, 9), together.networks, strict=True):
         alone = pg.train(network, _data(), engine="torch", dtype="float64", epochs=2, seed=seed)
@@ -157,8 +157,8 @@ def test_goes_on_as_if_it_had_not_stopped(tmp_path):
     options = {"epochs": 4, "device": "cpu", "input_noise": 0.05, "dtype": "float64"}
     whole = pg.train(_dense(), _data(), **options)
     half = pg.train(_dense(), _data(), until=2, **options)
-    pg.save_state(tmp_path / "state.npz", half.state)
-    rest = pg.train(_dense(), _data(), state=pg.load_state(tmp_path / "state.npz"), **options)
+    pg.training.save_state(tmp_path / "state.npz", half.state)
+    rest = pg.train(_dense(), _data(), state=pg.training.load_state(tmp_path / "state.npz"), **options)
     assert _apart(whole.network, rest.network) == 0.0
 
 
@@ -263,13 +263,13 @@ class TestRefusals:
     def test_frequencies_relative_to_their_mean(self):
         x, y = _data(2, classes=2)
         network = pg.layered(2, 5, 2)
-        options = {"objective": pg.NearestTarget(), "learn": "omega", "engine": "torch", "epochs": 1}
+        options = {"objective": pg.objectives.NearestTarget(), "learn": "omega", "engine": "torch", "epochs": 1}
         with pytest.raises(ValueError, match="relative to their mean"):
             pg.train(network, (x, y), frequencies="relative", **options)
         assert np.any(pg.train(network, (x, y), **options).network.omega != network.omega)
 
     def test_a_cost_of_other_nodes(self):
-        class First(pg.NearestTarget):
+        class First(pg.objectives.NearestTarget):
             def nodes(self, network):
                 return network.outputs[::-1]
 
@@ -287,7 +287,7 @@ class TestRefusals:
             pg.train(_dense(), _data(), epochs=1, engine="torch")
 
     def test_an_optimiser_of_ones_own(self):
-        class Mine(pg.Adam):
+        class Mine(pg.optim.Adam):
             pass
 
         with pytest.raises(ValueError, match="Adam and Momentum"):
@@ -296,7 +296,7 @@ class TestRefusals:
 
 @pytest.mark.parametrize("engine", ["batch", "torch"])
 def test_bounds_hold_for_what_does_not_learn(engine):
-    plan = pg.image_plan(learn="field_phase", bounds={"coupling": (-0.1, 0.1)}, epochs=1)
+    plan = pg.training.image_plan(learn="field_phase", bounds={"coupling": (-0.1, 0.1)}, epochs=1)
     assert np.abs(_dense().coupling).max() > 0.1
     dtype = "float64" if engine == "torch" else None
     result = pg.train(_dense(), _data(), plan, engine=engine, dtype=dtype)
@@ -307,10 +307,12 @@ def test_bounds_hold_for_what_does_not_learn(engine):
 
 def test_frequencies_of_a_state_are_not_forgotten():
     """The values of the given network are not used where training goes on from a state."""
-    first = pg.image_plan(learn={"omega": 0.05}, epochs=2)
+    first = pg.training.image_plan(learn={"omega": 0.05}, epochs=2)
     learned = pg.train(_dense(), _data(), first, engine="batch")
     assert np.abs(learned.network.omega).max() > 0.01
-    second = pg.image_plan(learn="coupling", epochs=2, settling=pg.Settling("batch", 1e-11), gradient="adjoint")
+    second = pg.training.image_plan(
+        learn="coupling", epochs=2, settling=pg.training.Settling("batch", 1e-11), gradient="adjoint"
+    )
     state = learned.state.begin(second)
     results = [pg.train(_dense(), _data(), second, engine=name, state=state, dtype=dtype)
                for name, dtype in (("batch", None), ("torch", "float64"))]  # fmt: skip
@@ -318,7 +320,7 @@ def test_frequencies_of_a_state_are_not_forgotten():
 
 
 def test_a_refused_update_is_counted_and_remembered_on_tensors():
-    plan = pg.classifier_plan(epochs=1, batch_size=24, lock_floor=1e3)
+    plan = pg.training.classifier_plan(epochs=1, batch_size=24, lock_floor=1e3)
     result = pg.train(_dense(), _data(), plan, engine="torch", dtype="float64")
     assert _apart(result.network, _dense()) == 0.0
     assert (result.history.shortened[0, -1], result.history.updates[0, -1]) == (1, 1)

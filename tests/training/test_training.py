@@ -18,7 +18,7 @@ from phasegrad.gradients import MeanGradient, Propagation
 from phasegrad.linearised import PhasorLaplacian
 from phasegrad.objectives import CLASS_OBJECTIVES
 from phasegrad.solvers import AlignedNewton, Newton, _choice
-from phasegrad.training import Adam, Constant, Cosine, Momentum, Staircase, prepare
+from phasegrad.training import Adam, Constant, CosineDecay, Momentum, Staircase, prepare
 from phasegrad.training._lanes import processors
 from phasegrad.training._samples import Samples, validation_rows
 from phasegrad_bench import PlainTraining
@@ -58,7 +58,7 @@ def three_blobs(count: int = 60, seed: int = 0):
 
 def layers(objective=None, seed=1, **options) -> pg.Network:
     rest = pg.CosineCrossEntropy.undecided if objective is None else objective.undecided
-    return pg.signed_layers(2, 6, 3, rest=rest, seed=seed, **options)
+    return pg.networks.signed_layers(2, 6, 3, rest=rest, seed=seed, **options)
 
 
 class InOrder(pg.training.Shuffle):
@@ -77,7 +77,7 @@ def same(result: pg.Training, other: pg.Training) -> None:
     """Bitwise equality of all that training returns."""
     for mine, theirs in zip(result.networks, other.networks, strict=True):
         assert mine == theirs
-    for item in dataclasses.fields(pg.History):
+    for item in dataclasses.fields(pg.training.History):
         if item.name != "records":
             np.testing.assert_array_equal(
                 getattr(result.history, item.name), getattr(other.history, item.name), item.name
@@ -92,7 +92,7 @@ class TestPublished:
     def test_the_ablation_is_reproduced_for_every_seed(self, paper_networks, vowels, learn, variant, leak):
         known = published("ablation")[variant]["both" if "," in learn else learn]
         networks = [leaked(network) for network in paper_networks] if leak else paper_networks
-        plan = spot_checked(pg.paper_plan(learn.split(","), epochs=150, evaluate_every=30))
+        plan = spot_checked(pg.training.paper_plan(learn.split(","), epochs=150, evaluate_every=30))
         result = pg.train(networks, vowels, plan)
         np.testing.assert_allclose(result.history.score(), known["test"], atol=1e-6)
         np.testing.assert_allclose(result.history.train_accuracy[:, -1], known["train"], atol=1e-6)
@@ -104,7 +104,7 @@ class TestPublished:
         if arm == "coupling_7":
             chosen = [np.random.default_rng(seed + 10_000).choice(24, 7, replace=False) for seed in range(SEEDS)]
             mask = np.array([np.isin(np.arange(24), edges) for edges in chosen])
-        plan = pg.paper_plan("omega" if arm == "omega" else "coupling", warm_start="run")
+        plan = pg.training.paper_plan("omega" if arm == "omega" else "coupling", warm_start="run")
         networks = [leaked(network) for network in paper_networks] if arm == "omega" else paper_networks
         result = pg.train(networks, vowels, plan, mask=None if arm == "omega" else {"coupling": mask})
         exact = np.abs(result.history.score() - published("parameter_matched")[arm]["test"]) < 1e-6
@@ -115,18 +115,24 @@ class TestPublished:
         probe = pg.datasets.vowels(["a", "i"], seed=42).x_train[:10]
         starts = {
             "random": ([leaked(network) for network in paper_networks], 46),
-            "spectral": ([pg.spectral_frequencies(network) for network in paper_networks], 100),
+            "spectral": ([pg.initial.spectral_frequencies(network) for network in paper_networks], 100),
             "output_only": (
-                [pg.output_frequencies(net, sign=-1, seed=seed + 10_000) for seed, net in enumerate(paper_networks)],
+                [
+                    pg.initial.output_frequencies(net, sign=-1, seed=seed + 10_000)
+                    for seed, net in enumerate(paper_networks)
+                ],
                 0,
             ),
             "multi_start": (
-                [pg.multi_start_frequencies(net, probe, seed=seed + 10_000) for seed, net in enumerate(paper_networks)],
+                [
+                    pg.initial.multi_start_frequencies(net, probe, seed=seed + 10_000)
+                    for seed, net in enumerate(paper_networks)
+                ],
                 55,
             ),
         }
         for name, (networks, successes) in starts.items():
-            score = pg.train(networks, vowels, spot_checked(pg.paper_plan(evaluate_every=200))).history.score()
+            score = pg.train(networks, vowels, spot_checked(pg.training.paper_plan(evaluate_every=200))).history.score()
             assert np.max(np.abs(score - known[name])) <= ONE_SAMPLE, name
             assert int(np.sum(score > 0.6)) == successes, name
 
@@ -134,7 +140,7 @@ class TestPublished:
         """The stored file was made with the edge leak and with scaling by all rows."""
         known = published("convergence")["rows"][:8]
         data = [pg.datasets.vowels(["a", "i"], seed=seed, scale_by="all") for seed in range(8)]
-        plan = pg.paper_plan(["omega", "coupling"], epochs=150, evaluate_every=10, record="condition")
+        plan = pg.training.paper_plan(["omega", "coupling"], epochs=150, evaluate_every=10, record="condition")
         result = pg.train([leaked(network) for network in paper_networks[:8]], data, spot_checked(plan))
         np.testing.assert_allclose(result.history.condition[:, 0], [row["cond0"] for row in known], atol=1e-9)
         np.testing.assert_allclose(result.history.condition[:, -1], [row["condF"] for row in known], atol=1e-5)
@@ -147,7 +153,7 @@ class TestAgainstSlowerWays:
     def test_lanes_do_what_the_batch_engine_does(self, learn, gradient):
         """Errors of 1e-11 per equilibrium, over beta or over the step of differences, times the learning rate."""
         network, data = pg.layered(2, 4, 2, seed=3), tiny()
-        plan = pg.paper_plan(learn, gradient=gradient, epochs=3, learning_rate=0.05, evaluate_every=2)
+        plan = pg.training.paper_plan(learn, gradient=gradient, epochs=3, learning_rate=0.05, evaluate_every=2)
         fast, slow = (pg.train(network, data, plan, engine=engine) for engine in ("lanes", "batch"))
         np.testing.assert_allclose(fast.network.omega, slow.network.omega, atol=1e-7)
         np.testing.assert_allclose(fast.network.coupling, slow.network.coupling, atol=1e-7)
@@ -161,11 +167,11 @@ class TestAgainstSlowerWays:
         np.testing.assert_array_equal(fast.history.epoch, [0, 1, 2, 3])
 
     @pytest.mark.parametrize("frequencies", ["relative", "raw"])
-    @pytest.mark.parametrize("objective", [pg.PaperPair(), pg.NearestTarget(0.4)])
+    @pytest.mark.parametrize("objective", [pg.objectives.PaperPair(), pg.objectives.NearestTarget(0.4)])
     @pytest.mark.parametrize("warm_start", ["epoch", "run", "none"])
     def test_every_option_means_the_same_in_both_engines(self, frequencies, objective, warm_start):
         network, data = pg.layered(3, 4, 3, seed=1), tiny(classes=3, features=3)
-        plan = pg.paper_plan(
+        plan = pg.training.paper_plan(
             {"omega": 0.001, "coupling": 0.1},
             epochs=2,
             frequencies=frequencies,
@@ -181,17 +187,17 @@ class TestAgainstSlowerWays:
     @pytest.mark.parametrize("gradient", ["two_phase", "centred", "adjoint"])
     @pytest.mark.parametrize("clamped", [False, True])
     def test_fields_clamped_inputs_and_signed_couplings_train_in_lanes_too(self, gradient, clamped):
-        network = pg.signed_layers(2, 4, 2, gain=0.8, skip=True, seed=5)
+        network = pg.networks.signed_layers(2, 4, 2, gain=0.8, skip=True, seed=5)
         if not clamped:
             network = network.replace(input_mode="frequency", input_scale=0.3, field_strength=np.ones(8))
-        plan = pg.paper_plan(
+        plan = pg.training.paper_plan(
             PARAMETERS,
             gradient=gradient,
             epochs=3,
             learning_rate=0.05,
             beta=0.01,
             bounds={},
-            objective=pg.NearestTarget(),
+            objective=pg.objectives.NearestTarget(),
         )
         fast, slow = (pg.train(network, tiny(), plan, engine=engine) for engine in ("lanes", "batch"))
         for name in PARAMETERS:
@@ -200,17 +206,19 @@ class TestAgainstSlowerWays:
         np.testing.assert_allclose(fast.history.test_loss, slow.history.test_loss, atol=1e-8)
 
     def test_fields_that_begin_at_zero_train_in_lanes_too(self):
-        network = pg.signed_layers(2, 4, 2, seed=5)
+        network = pg.networks.signed_layers(2, 4, 2, seed=5)
         network = network.replace(field_strength=np.where(np.arange(8) < 4, 0.0, network.field_strength))
-        plan = pg.paper_plan("field_strength", epochs=1, learning_rate=0.05, bounds={}, objective=pg.NearestTarget())
+        plan = pg.training.paper_plan(
+            "field_strength", epochs=1, learning_rate=0.05, bounds={}, objective=pg.objectives.NearestTarget()
+        )
         fast, slow = (pg.train(network, tiny(), plan, engine=engine).network for engine in ("lanes", "batch"))
         np.testing.assert_allclose(fast.field_strength, slow.field_strength, atol=1e-7)
         assert np.all(np.abs(fast.field_strength[2:4]) > 1e-4)
 
     def test_regression_trains_in_lanes_too(self):
         x = np.linspace(-1, 1, 15)[:, None]
-        network = pg.signed_layers(1, 5, 1, gain=0.3, seed=2)
-        plan = pg.paper_plan(
+        network = pg.networks.signed_layers(1, 5, 1, gain=0.3, seed=2)
+        plan = pg.training.paper_plan(
             PARAMETERS[1:], objective=pg.PhaseTargets(), bounds={}, epochs=4, learning_rate=0.05, clip=None
         )
         fast, slow = (pg.train(network, (x, np.sin(2 * x)), plan, engine=engine) for engine in ("lanes", "batch"))
@@ -221,7 +229,7 @@ class TestAgainstSlowerWays:
     def test_validation_samples_count_by_their_weights(self):
         """The lanes count all samples alike: weights on those held back alone are not for them either."""
         network, data = pg.layered(2, 4, 2, seed=0), tiny()
-        plan = pg.paper_plan(epochs=1, validation_fraction=0.3)
+        plan = pg.training.paper_plan(epochs=1, validation_fraction=0.3)
         weights = np.ones(len(data.y_train))
         weights[pg.train(network, data, plan).state.held_back[0, 0]] = 2.0
         with pytest.raises(ValueError, match="The lanes count every sample alike"):
@@ -231,16 +239,19 @@ class TestAgainstSlowerWays:
         """Angles above one radian, where Newton needs several steps from one sample to the next."""
         network, data = pg.layered(2, 4, 2, seed=3, input_scale=7.5), tiny()
         assert pg.find_equilibrium(network, data.x_train).largest_angle.max() > 1.0
-        plan = pg.paper_plan(["omega", "coupling"], epochs=2)
+        plan = pg.training.paper_plan(["omega", "coupling"], epochs=2)
         fast, slow = (pg.train(network, data, plan, engine=engine) for engine in ("lanes", "batch"))
         np.testing.assert_allclose(fast.network.omega, slow.network.omega, atol=1e-10)
         np.testing.assert_allclose(fast.network.coupling, slow.network.coupling, atol=1e-10)
         np.testing.assert_allclose(fast.history.test_loss, slow.history.test_loss, atol=1e-9)
 
-    @pytest.mark.parametrize("build", [pg.complete, pg.ring, lambda n, **options: pg.lattice(3, n // 3, **options)])
+    @pytest.mark.parametrize(
+        "build",
+        [pg.networks.complete, pg.networks.ring, lambda n, **options: pg.networks.lattice(3, n // 3, **options)],
+    )
     def test_any_topology_trains(self, build):
         network = build(9, inputs=(1, 4), outputs=(6, 8), coupling=1.5, input_scale=0.3)
-        plan = pg.paper_plan(["omega", "coupling"], epochs=2)
+        plan = pg.training.paper_plan(["omega", "coupling"], epochs=2)
         fast, slow = (pg.train(network, tiny(), plan, engine=engine) for engine in ("lanes", "batch"))
         np.testing.assert_allclose(fast.network.omega, slow.network.omega, atol=1e-9)
         np.testing.assert_allclose(fast.network.coupling, slow.network.coupling, atol=1e-9)
@@ -254,19 +265,21 @@ class TestAgainstSlowerWays:
         data = vowels[seed]
         plain = PlainTraining(paper_networks[seed], data.x_train, data.y_train, seed)
         plain.run(epochs, evaluate_every=20)
-        result = pg.train(paper_networks[seed], data, spot_checked(pg.paper_plan(epochs=epochs)), seed=seed)
+        result = pg.train(paper_networks[seed], data, spot_checked(pg.training.paper_plan(epochs=epochs)), seed=seed)
         np.testing.assert_allclose(result.network.omega[2:], plain.omega[2:], atol=1e-9)
         assert result.history.score()[0] == plain.accuracy(data.x_test, data.y_test)
 
     @pytest.mark.parametrize("kind", ["series", "one-way"])
     def test_what_the_lanes_cannot_do_they_say_and_the_batch_engine_does(self, kind):
-        network = pg.layered(2, 3, 2, field_strength=0.2, interaction=pg.OddSeries((1.0, 0.2)))
+        network = pg.layered(2, 3, 2, field_strength=0.2, interaction=pg.terms.OddSeries((1.0, 0.2)))
         if kind == "one-way":
             network = pg.layered(2, 3, 2)
             network = network.replace(coupling_reverse=1.1 * network.coupling)
         learn = ["omega", "coupling"] + (["coupling_reverse"] if kind == "one-way" else [])
-        plan = pg.paper_plan(learn, epochs=2, learning_rate=0.05)
-        biased = pytest.warns(pg.GradientWarning, match="not reciprocal") if kind == "one-way" else nullcontext()
+        plan = pg.training.paper_plan(learn, epochs=2, learning_rate=0.05)
+        biased = (
+            pytest.warns(pg.gradients.GradientWarning, match="not reciprocal") if kind == "one-way" else nullcontext()
+        )
         with biased:
             result = pg.train(network, tiny(6), plan)
         assert result.history.test_loss[0, -1] < result.history.test_loss[0, 0]
@@ -289,13 +302,13 @@ class TestAgainstSlowerWays:
         ],
     )
     def test_plans_that_are_not_for_the_lanes_are_refused_by_them(self, changes, words):
-        plan = pg.paper_plan("coupling", epochs=1, **changes)
+        plan = pg.training.paper_plan("coupling", epochs=1, **changes)
         with pytest.raises(ValueError, match=rf"The lanes .*{words}"):
             pg.train(pg.layered(2, 3, 2), tiny(6), plan, engine="lanes")
 
     def test_the_lanes_are_for_at_most_64_oscillators_that_move(self):
         """Of a layered network all but the reference move."""
-        plan = pg.paper_plan("coupling", epochs=0)
+        plan = pg.training.paper_plan("coupling", epochs=0)
         largest, larger = (pg.layered(2, hidden, 2) for hidden in (61, 62))
         assert [network.free.size for network in (largest, larger)] == [64, 65]
         assert prepare(largest, tiny(6), plan, engine="lanes").groups
@@ -309,8 +322,14 @@ class TestGradients:
         """The step is a hundredth of the coupling: half or twice of it would show in the fourth digit."""
         strength, frequency, step, rate = 1e-3, 1e-3, 1e-5, 1e-10
         network = pg.Network([[0, 1]], strength, [0.0, frequency], inputs=(0,), outputs=(1,))
-        plan = pg.paper_plan({"coupling": rate}, gradient="finite_difference", objective=pg.PhaseTargets(),
-                             clip=None, bounds=(), epochs=1)  # fmt: skip
+        plan = pg.training.paper_plan(
+            {"coupling": rate},
+            gradient="finite_difference",
+            objective=pg.PhaseTargets(),
+            clip=None,
+            bounds=(),
+            epochs=1,
+        )
         fit = pg.train(network, ([[0.0]], [[0.1]]), plan, engine=engine)
         above, below = (0.5 * (np.arcsin(frequency / 2 / (strength + h)) - 0.1) ** 2 for h in (step, -step))
         slope = (strength - fit.network.coupling[0]) / rate
@@ -322,8 +341,16 @@ class TestGradients:
         phases, (system, _) = pg.find_equilibrium(network, x).phases, build_system(network, x)
         nodes, solve = np.array(network.outputs), PhasorLaplacian._solved
         target = phases[:, nodes] + np.array([[1.0], [1e-9]])
-        mean = MeanGradient(network, system, phases, pg.PhaseTargets(), nodes, target, limits=np.full(2, 1e-9),
-                            state=PhasorLaplacian.of(system, phases))  # fmt: skip
+        mean = MeanGradient(
+            network,
+            system,
+            phases,
+            pg.PhaseTargets(),
+            nodes,
+            target,
+            limits=np.full(2, 1e-9),
+            state=PhasorLaplacian.of(system, phases),
+        )
 
         def spoilt(self, *given):
             solution, found = solve(self, *given)
@@ -337,8 +364,9 @@ class TestGradients:
     def test_differences_by_what_does_not_learn_cost_no_sample(self):
         """Turning a frequency breaks the weak edge; a network that learns the strong one must not notice."""
         network = pg.Network([[0, 1], [1, 2]], [2.0, 0.100006], [0.0, 0.1, 0.2], inputs=(0,), outputs=(2,))
-        plan = pg.paper_plan("coupling", gradient="finite_difference", objective=pg.PhaseTargets(), frequencies="raw",
-                             epochs=1)  # fmt: skip
+        plan = pg.training.paper_plan(
+            "coupling", gradient="finite_difference", objective=pg.PhaseTargets(), frequencies="raw", epochs=1
+        )
         mask = {"coupling": [True, False]}
         fit = pg.train(network, ([[0.0]], [[0.0]]), plan, mask=mask, engine="lanes")
         assert fit.history.skipped[0, -1] == 0
@@ -348,10 +376,10 @@ class TestGradients:
 
     NETWORKS = {
         "signed layers": layers(),
-        "two hidden layers": pg.signed_layers(2, (5, 4), 3, rest=np.pi / 2, gain=0.5, seed=1),
+        "two hidden layers": pg.networks.signed_layers(2, (5, 4), 3, rest=np.pi / 2, gain=0.5, seed=1),
         "paper": pg.layered(2, 5, 3, seed=2),
         "turning": layers().replace(omega=np.r_[0, 0, 0.05 * np.cos(np.arange(9))]),
-        "odd series": layers(interaction=pg.OddSeries((1.0, 0.1))),
+        "odd series": layers(interaction=pg.terms.OddSeries((1.0, 0.1))),
     }
 
     @pytest.mark.parametrize("name", list(NETWORKS))
@@ -363,9 +391,16 @@ class TestGradients:
         x, y = three_blobs(12)
         weights, names = np.linspace(0.5, 2.0, 12), tuple(network.parameters)
         plan = pg.Plan(
-            learn=dict.fromkeys(names, 1e-3), objective=objective, optimizer="sgd", schedule="constant", epochs=1,
-            gradient=method, beta=1e-3, lock_floor=None, settling=pg.Settling("batch", 1e-12),
-        )  # fmt: skip
+            learn=dict.fromkeys(names, 1e-3),
+            objective=objective,
+            optimizer="sgd",
+            schedule="constant",
+            epochs=1,
+            gradient=method,
+            beta=1e-3,
+            lock_floor=None,
+            settling=pg.training.Settling("batch", 1e-12),
+        )
         result = pg.train(network, (x, y), plan, sample_weight=weights)
         assert result.history.skipped.sum() == 0
         equilibrium = plan.settling.equilibrium(network, x)
@@ -385,7 +420,7 @@ class TestGradients:
         x, y = three_blobs(6)
         wild = x.copy()
         wild[2] = [300.0, -300.0]
-        options = {"objective": pg.NearestTarget(), "learn": "coupling", "gradient": "adjoint", "epochs": 1}
+        options = {"objective": pg.objectives.NearestTarget(), "learn": "coupling", "gradient": "adjoint", "epochs": 1}
         options |= {"batch_size": 6, "optimizer": "sgd"}
         rows = [0, 1, 3, 4, 5]
         with_it = pg.train(network, (wild, y), **options)
@@ -396,9 +431,9 @@ class TestGradients:
     def test_networks_in_lock_step_learn_as_they_do_alone(self):
         """Small ones are one flat batch, large ones go one by one; with different data and seeds."""
         for hidden in (3, 20):
-            networks = [pg.signed_layers(2, hidden, 3, rest=np.pi / 2, seed=seed) for seed in range(3)]
+            networks = [pg.networks.signed_layers(2, hidden, 3, rest=np.pi / 2, seed=seed) for seed in range(3)]
             data = [three_blobs(30, seed) for seed in range(3)]
-            plan = pg.classifier_plan(epochs=3, input_noise=0.1, validation_fraction=0.2, patience=2)
+            plan = pg.training.classifier_plan(epochs=3, input_noise=0.1, validation_fraction=0.2, patience=2)
             together = pg.train(networks, data, plan)
             for seed in range(3):
                 alone = pg.train(networks[seed], data[seed], plan, seed=seed)
@@ -409,14 +444,14 @@ class TestGradients:
 class TestIndependence:
     @pytest.mark.parametrize("learn", [("omega",), ("omega", "coupling")])
     def test_threads_change_nothing(self, paper_networks, vowels, learn):
-        plan = pg.paper_plan(learn, epochs=5)
+        plan = pg.training.paper_plan(learn, epochs=5)
         runs = [pg.train(paper_networks[:40], vowels[:40], plan, threads=threads) for threads in (1, 2, 3)]
         same(runs[0], runs[1])
         same(runs[0], runs[2])
 
     def test_company_changes_nothing(self, paper_networks, vowels):
         """A network alone, in another group, or beside others with large steps, is bitwise the same."""
-        plan = pg.paper_plan(["omega", "coupling"], epochs=5, warm_start="run")
+        plan = pg.training.paper_plan(["omega", "coupling"], epochs=5, warm_start="run")
         together = pg.train(paper_networks[:20], vowels[:20], plan)
         for k in (0, 7, 15, 16, 19):
             alone = pg.train(paper_networks[k], vowels[k], plan, seed=k)
@@ -430,7 +465,7 @@ class TestIndependence:
             pg.datasets.from_arrays(scale * each.x_train, each.y_train, scale * each.x_test, each.y_test)
             for scale, each in zip([1.0, 0.02] * 8, vowels[:16], strict=True)
         ]
-        plan = pg.paper_plan(epochs=3, warm_start="run", learning_rate=0.05)
+        plan = pg.training.paper_plan(epochs=3, warm_start="run", learning_rate=0.05)
         together = pg.train(networks, data, plan)
         for k in (0, 1, 7, 8):
             assert pg.train(networks[k], data[k], plan, seed=k).network == together.networks[k], k
@@ -438,7 +473,7 @@ class TestIndependence:
     @pytest.mark.parametrize("warm_start", ["epoch", "run"])
     @pytest.mark.parametrize("stops", [(1, 2, 3, 10), (7,), (4, 5)])
     def test_training_can_stop_and_go_on_exactly(self, paper_networks, vowels, warm_start, stops):
-        plan = pg.paper_plan(["omega", "coupling"], epochs=10, evaluate_every=4, warm_start=warm_start)
+        plan = pg.training.paper_plan(["omega", "coupling"], epochs=10, evaluate_every=4, warm_start=warm_start)
         straight = pg.train(paper_networks[:3], vowels[:3], plan)
         result = pg.train(paper_networks[:3], vowels[:3], plan, until=stops[0])
         history = result.history
@@ -454,19 +489,19 @@ class TestIndependence:
     @pytest.mark.parametrize("optimizer", ["adam", "momentum"])
     def test_mini_batches_stop_and_go_on_exactly_through_a_file(self, tmp_path, optimizer):
         data = three_blobs()
-        plan = pg.classifier_plan(
+        plan = pg.training.classifier_plan(
             epochs=6, input_noise=0.1, validation_fraction=0.2, patience=3, optimizer=optimizer, weight_decay=0.1
         )
         whole = pg.train(layers(), data, plan)
-        pg.save_state(tmp_path / "half.npz", pg.train(layers(), data, plan, until=3).state)
-        rest = pg.train(layers(), data, plan, state=pg.load_state(tmp_path / "half.npz"))
+        pg.training.save_state(tmp_path / "half.npz", pg.train(layers(), data, plan, until=3).state)
+        rest = pg.train(layers(), data, plan, state=pg.training.load_state(tmp_path / "half.npz"))
         assert rest.network == whole.network
         np.testing.assert_array_equal(rest.history.validation_loss[:, 1:], whole.history.validation_loss[:, 4:])
 
     @pytest.mark.parametrize("stop", [2, 3])
     def test_noise_goes_on_exactly_between_two_evaluations(self, stop):
         """The noise of an epoch is drawn after its order and before the next one's, wherever training stops."""
-        plan = pg.classifier_plan(epochs=6, input_noise=0.1, evaluate_every=4)
+        plan = pg.training.classifier_plan(epochs=6, input_noise=0.1, evaluate_every=4)
         half = pg.train(layers(), three_blobs(), plan, until=stop)
         rest = pg.train(layers(), three_blobs(), plan, state=half.state)
         assert rest.network == pg.train(layers(), three_blobs(), plan).network
@@ -484,7 +519,7 @@ class TestIndependence:
     )
     def test_gradients_that_draw_go_on_exactly_between_two_evaluations(self, drawn, monkeypatch):
         network, data = layers(), tiny(classes=3)
-        plan = pg.classifier_plan(epochs=5, evaluate_every=5, **drawn)
+        plan = pg.training.classifier_plan(epochs=5, evaluate_every=5, **drawn)
         whole = pg.train(network, data, plan)
         half = pg.train(network, data, plan, until=3)
         assert pg.train(network, data, plan, state=half.state).network == whole.network
@@ -497,7 +532,12 @@ class TestIndependence:
         data = (x, [0, 1, 0, 1])
         weak, strong = (pg.layered(2, 3, 2, seed=1).replace(coupling=k) for k in (1.0, 50.0))
         plan = pg.Plan(
-            learn="omega", objective=pg.OutputDifferences(), gradient="random_sign", batch_size=1, epochs=3, beta=0.1
+            learn="omega",
+            objective=pg.objectives.OutputDifferences(),
+            gradient="random_sign",
+            batch_size=1,
+            epochs=3,
+            beta=0.1,
         )
         together = pg.train([weak, strong], data, plan)
         assert together.history.train_unsettled[:, 1:].sum(axis=1).tolist() == [3, 0]
@@ -505,14 +545,14 @@ class TestIndependence:
         np.testing.assert_allclose(together.networks[0].omega, alone.network.omega, rtol=0, atol=1e-9)
 
     def test_how_many_orders_fit_in_memory_changes_nothing(self, paper_networks, vowels, monkeypatch):
-        plan = pg.paper_plan(epochs=9, evaluate_every=6, warm_start="run")
+        plan = pg.training.paper_plan(epochs=9, evaluate_every=6, warm_start="run")
         whole = pg.train(paper_networks[:3], vowels[:3], plan)
         monkeypatch.setattr("phasegrad.training._train._ORDERS_AT_ONCE", 2 * 3 * 220)
         same(pg.train(paper_networks[:3], vowels[:3], plan), whole)
 
     def test_interventions_between_epochs_are_plain_code(self, paper_networks, vowels):
         """A coupling floor after every epoch, as in the paper's five configurations."""
-        plan = pg.paper_plan({"omega": 0.001, "coupling": 0.5}, epochs=6)
+        plan = pg.training.paper_plan({"omega": 0.001, "coupling": 0.5}, epochs=6)
         state = None
         for epoch in range(1, 7):
             result = pg.train(paper_networks[:2], vowels[:2], plan, until=epoch, state=state)
@@ -521,8 +561,8 @@ class TestIndependence:
         assert pg.train(paper_networks[:2], vowels[:2], plan).networks[0].coupling.min() < 1.5
 
     def test_another_plan_may_begin_where_one_ended(self, paper_networks, vowels):
-        first = pg.train(paper_networks[:2], vowels[:2], pg.paper_plan(epochs=2))
-        slower = pg.paper_plan(epochs=3, learning_rate=1e-4)
+        first = pg.train(paper_networks[:2], vowels[:2], pg.training.paper_plan(epochs=2))
+        slower = pg.training.paper_plan(epochs=3, learning_rate=1e-4)
         later = pg.train(paper_networks[:2], vowels[:2], slower, state=first.state.begin(slower))
         assert later.history.epoch.tolist() == [0, 1, 3]
         np.testing.assert_array_equal(later.history.test_loss[:, 0], first.history.test_loss[:, -1])
@@ -530,7 +570,7 @@ class TestIndependence:
 
 class TestHistory:
     def test_it_starts_untrained_and_follows_the_schedule(self, paper_networks, vowels):
-        result = pg.train(paper_networks[:3], vowels[:3], pg.paper_plan(epochs=7, evaluate_every=3))
+        result = pg.train(paper_networks[:3], vowels[:3], pg.training.paper_plan(epochs=7, evaluate_every=3))
         assert result.history.epoch.tolist() == [0, 1, 3, 6, 7]
         for r in range(3):
             phases = pg.find_equilibrium(paper_networks[r], vowels[r].x_test).phases[:, [7, 8]]
@@ -543,24 +583,24 @@ class TestHistory:
 
     def test_a_test_part_that_not_all_networks_have_is_not_scored(self, paper_networks):
         x, y = tiny().x_train, tiny().y_train
-        history = pg.train(paper_networks[:2], [(x, y, x, y), (x, y)], pg.paper_plan(epochs=0)).history
+        history = pg.train(paper_networks[:2], [(x, y, x, y), (x, y)], pg.training.paper_plan(epochs=0)).history
         assert np.all(np.isnan(history.test_loss))
         assert np.all(np.isfinite(history.train_loss))
 
     def test_zero_epochs_return_the_untrained_evaluation(self, paper_networks, vowels):
-        result = pg.train(paper_networks[0], vowels[0], pg.paper_plan(epochs=0))
+        result = pg.train(paper_networks[0], vowels[0], pg.training.paper_plan(epochs=0))
         assert result.history.epoch.tolist() == [0]
         assert result.network == paper_networks[0]
 
     def test_the_best_of_history_is_at_least_the_last(self, paper_networks, vowels):
-        history = pg.train(paper_networks[:8], vowels[:8], pg.paper_plan(epochs=20, evaluate_every=5)).history
+        history = pg.train(paper_networks[:8], vowels[:8], pg.training.paper_plan(epochs=20, evaluate_every=5)).history
         assert np.all(history.score("best") >= history.score("final"))
         assert np.any(history.score("best") > history.score("final"))
         with pytest.raises(ValueError, match=r"'kind' parameter of History.score"):
             history.score("median")
 
     def test_as_a_table(self, paper_networks, vowels):
-        plan = pg.paper_plan(epochs=2, evaluate_every=1, record="condition")
+        plan = pg.training.paper_plan(epochs=2, evaluate_every=1, record="condition")
         table = pg.train(paper_networks[:2], vowels[:2], plan).history.to_pandas()
         assert list(table["network"]) == [0, 0, 0, 1, 1, 1]
         assert list(table["epoch"]) == [0, 1, 2] * 2
@@ -571,11 +611,16 @@ class TestHistory:
         """At a weak nudge the gradient is the exact one, at a strong one not; training pulls the classes apart."""
         network = pg.layered(2, 5, 2, seed=0)
         for beta, low, high in ((1e-4, 1 - 1e-6, 1 + 1e-12), (20.0, -1, 0.9999)):
-            plan = pg.paper_plan(["omega", "coupling"], epochs=1, beta=beta, record=["gradient_cosine"])
+            plan = pg.training.paper_plan(["omega", "coupling"], epochs=1, beta=beta, record=["gradient_cosine"])
             cosine = pg.train(network, vowels[0], plan).history.gradient_cosine
             assert low <= cosine.min() <= cosine.max() <= high
-        plan = pg.paper_plan({"omega": 0.01, "coupling": 0.5}, epochs=100, objective=pg.NearestTarget(),
-                             evaluate_every=100, record="class_separation")  # fmt: skip
+        plan = pg.training.paper_plan(
+            {"omega": 0.01, "coupling": 0.5},
+            epochs=100,
+            objective=pg.objectives.NearestTarget(),
+            evaluate_every=100,
+            record="class_separation",
+        )
         apart = pg.train(network, vowels[0], plan).history.class_separation[0]
         assert apart[-1] > 1.2 * apart[0] > 0
         with pytest.raises(AttributeError, match="record='gradient_cosine'"):
@@ -583,7 +628,7 @@ class TestHistory:
 
     def test_samples_without_a_stable_state_are_no_class_of_their_own(self):
         network, (x, y) = pg.layered(2, 5, 2, seed=0), (np.array([[0.5, 0.2], [0.1, 0.4], [-0.5, 0.3]]), [0, 1, 1])
-        plan = pg.paper_plan(epochs=0, record="class_separation")
+        plan = pg.training.paper_plan(epochs=0, record="class_separation")
         near = pg.find_equilibrium(network, x).phases[:, list(network.outputs)]
         known = np.linalg.norm(near[0] - near[1:].mean(axis=0))
         far = np.vstack([x, [[40.0, 0.0]]])
@@ -592,13 +637,15 @@ class TestHistory:
     @pytest.mark.parametrize("method", ["two_phase", "centred", "finite_difference", "adjoint"])
     def test_the_gradient_it_follows_is_the_one_that_learns(self, method, vowels):
         network, beta = pg.layered(2, 5, 2, seed=0), 0.5
-        plan = pg.paper_plan(["omega", "coupling"], epochs=0, gradient=method, beta=beta, record=["gradient_cosine"])
+        plan = pg.training.paper_plan(
+            ["omega", "coupling"], epochs=0, gradient=method, beta=beta, record=["gradient_cosine"]
+        )
         found = pg.train(network, vowels[0], plan).history.gradient_cosine[0, 0]
         x, y = vowels[0].x_train[:PROBED], vowels[0].y_train[:PROBED]
         question = (network, pg.find_equilibrium(network, x), plan.objective, y)
         options = {"beta": beta} if method in ("two_phase", "centred") else {}
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", pg.GradientWarning)
+            warnings.simplefilter("ignore", pg.gradients.GradientWarning)
             given = [
                 getattr(pg, name)(*question, wrt=("omega", "coupling"), **(options if name == method else {}))
                 for name in (method, "adjoint")
@@ -607,33 +654,39 @@ class TestHistory:
         assert found == pytest.approx(used @ exact / np.linalg.norm(used) / np.linalg.norm(exact), abs=1e-12)
 
     def test_words_for_one_network_and_for_many_seeds(self, paper_networks, vowels):
-        one = pg.train(paper_networks[0], vowels[0], pg.paper_plan(epochs=1))
+        one = pg.train(paper_networks[0], vowels[0], pg.training.paper_plan(epochs=1))
         assert "seed" not in str(one)
         assert "worst" not in str(one)
         assert str(one).startswith("1 network, 1 epoch: test accuracy ")
-        learnt = pg.train(paper_networks[0], vowels[0], pg.paper_plan(epochs=60, evaluate_every=20, learning_rate=0.02))
+        learnt = pg.train(
+            paper_networks[0], vowels[0], pg.training.paper_plan(epochs=60, evaluate_every=20, learning_rate=0.02)
+        )
         scores = learnt.history.test_accuracy[0]
         assert len({scores[0], scores[1], scores[-1]}) == 3
         assert f"{scores[0]:.1%} untrained, {scores[-1]:.1%} trained" in str(learnt)
-        two = pg.train(paper_networks[:2], vowels[0], pg.paper_plan(epochs=0), seed=4)
+        two = pg.train(paper_networks[:2], vowels[0], pg.training.paper_plan(epochs=0), seed=4)
         assert str(two).endswith("; shuffled by seeds 4 to 5")
         seeds = [5, 1, 2, 3, 4, 9, 8, 7, 6]
-        many = pg.train(paper_networks[:9], vowels[0], pg.paper_plan(epochs=0), seed=seeds)
+        many = pg.train(paper_networks[:9], vowels[0], pg.training.paper_plan(epochs=0), seed=seeds)
         assert str(many).endswith("; shuffled by seeds 5, 1, 2, 3, 4, 9, 8, 7")
         assert str(dataclasses.replace(many, seeds=tuple(range(3, 12)))).endswith("; shuffled by seeds 3 to 11")
 
-    @pytest.mark.parametrize("plan", [pg.paper_plan(epochs=6, evaluate_every=2), pg.classifier_plan(epochs=6)])
+    @pytest.mark.parametrize(
+        "plan", [pg.training.paper_plan(epochs=6, evaluate_every=2), pg.training.classifier_plan(epochs=6)]
+    )
     def test_progress_is_told_of_every_evaluation(self, plan):
         seen = []
-        network = pg.signed_layers(2, 3, 2)
+        network = pg.networks.signed_layers(2, 3, 2)
         pg.train(network, tiny(), plan, bounds={}, progress=lambda e, h: seen.append((e, len(h.epoch))))
         expected = [1, 2, 4, 6] if plan.evaluate_every == 2 else [1, 2, 3, 4, 5, 6]
         assert seen == [(epoch, k + 2) for k, epoch in enumerate(expected)]
 
-    @pytest.mark.parametrize("plan", [pg.paper_plan(epochs=10, evaluate_every=2), pg.classifier_plan(epochs=10)])
+    @pytest.mark.parametrize(
+        "plan", [pg.training.paper_plan(epochs=10, evaluate_every=2), pg.training.classifier_plan(epochs=10)]
+    )
     def test_ctrl_c_leaves_the_state_between_two_epochs_and_warns(self, monkeypatch, plan):
         """Interrupted in the middle of an epoch, where some batches have been learned already."""
-        network, data = pg.signed_layers(2, 3, 2, seed=1), tiny(40)
+        network, data = pg.networks.signed_layers(2, 3, 2, seed=1), tiny(40)
         plan = plan.replace(bounds={}, batch_size=1 if plan.batch_size == 1 else 8)
         whole = pg.train(network, data, plan, engine="batch")
         group = __import__("phasegrad.training._batch", fromlist=["_Group"])._Group
@@ -646,7 +699,7 @@ class TestHistory:
             return update(self, *arguments)
 
         monkeypatch.setattr(group, "update", interrupted)
-        with pytest.warns(pg.TrainingWarning, match="was interrupted; the result is that of epoch"):
+        with pytest.warns(pg.training.TrainingWarning, match="was interrupted; the result is that of epoch"):
             result = pg.train(network, data, plan, engine="batch")
         assert result.interrupted
         assert result.state.epoch == 3
@@ -687,7 +740,12 @@ class TestLearning:
 
     def test_the_papers_network_learns_frequencies_and_positive_couplings_in_mini_batches(self):
         network = pg.layered(2, 5, 3, seed=0)
-        plan = {"objective": pg.NearestTarget(), "learn": ("omega", "coupling"), "epochs": 30, "learning_rate": 0.05}
+        plan = {
+            "objective": pg.objectives.NearestTarget(),
+            "learn": ("omega", "coupling"),
+            "epochs": 30,
+            "learning_rate": 0.05,
+        }
         result = pg.train(network, three_blobs(), **plan)
         assert result.history.train_accuracy[0, -1] > result.history.train_accuracy[0, 0] + 0.2
         assert np.all(result.network.coupling > 0)
@@ -705,7 +763,7 @@ class TestLearning:
 
         x = np.linspace(-1, 1, 24)[:, None]
         plan = {"objective": Difference(), "epochs": 60, "learning_rate": 0.03, "gradient": "centred", "beta": 0.01}
-        result = pg.train(pg.signed_layers(1, 8, 2, seed=1), (x, np.tanh(2 * x[:, 0])), **plan)
+        result = pg.train(pg.networks.signed_layers(1, 8, 2, seed=1), (x, np.tanh(2 * x[:, 0])), **plan)
         assert result.history.train_loss[0, -1] < 0.05 * result.history.train_loss[0, 0]
         assert np.all(np.isnan(result.history.train_accuracy))
 
@@ -728,13 +786,26 @@ class TestLearning:
     def test_weight_decay_is_decoupled_from_the_optimiser(self, optimizer):
         """Without a gradient couplings shrink by rate times decay per update, whatever the optimiser remembers."""
         network = layers()
-        still = pg.Plan(learn="coupling", optimizer=optimizer, schedule="constant", learning_rate=0.1, weight_decay=0.5,
-                        epochs=5, batch_size=60, gradient="adjoint", lock_floor=None)  # fmt: skip
-        flat = type("Flat", (pg.Cost,), {
-            "cost": lambda self, phases, target: np.zeros(phases.shape[:-1]),
-            "force": lambda self, phases, target: np.zeros_like(phases),
-            "hessian": lambda self, phases, target: np.zeros((*phases.shape, phases.shape[-1])),
-        })  # fmt: skip
+        still = pg.Plan(
+            learn="coupling",
+            optimizer=optimizer,
+            schedule="constant",
+            learning_rate=0.1,
+            weight_decay=0.5,
+            epochs=5,
+            batch_size=60,
+            gradient="adjoint",
+            lock_floor=None,
+        )
+        flat = type(
+            "Flat",
+            (pg.Cost,),
+            {
+                "cost": lambda self, phases, target: np.zeros(phases.shape[:-1]),
+                "force": lambda self, phases, target: np.zeros_like(phases),
+                "hessian": lambda self, phases, target: np.zeros((*phases.shape, phases.shape[-1])),
+            },
+        )
         x, _ = three_blobs()
         result = pg.train(network, (x, np.zeros((60, 3))), still, objective=flat())
         np.testing.assert_allclose(result.network.coupling, network.coupling * 0.95**5, rtol=1e-12)
@@ -780,7 +851,7 @@ class TestLearning:
         again = pg.train(layers(), (x, y), plain.plan, state=held.state.begin(plain.plan))
         assert again.state.held_back.shape == (1, 0)
         with pytest.raises(ValueError, match="This state belongs to another training"):
-            pg.train(pg.signed_layers(2, 3, 3), (x, y), plan, state=plain.state.begin(plan))
+            pg.train(pg.networks.signed_layers(2, 3, 3), (x, y), plan, state=plain.state.begin(plan))
         with pytest.raises(ValueError, match="A validation part needs a class of at least two samples"):
             pg.train(layers(), (x[:3], np.arange(3)), validation_fraction=0.3)
 
@@ -793,9 +864,16 @@ class TestLearning:
                 return super().cost(phases, target) * (np.nan if self.calls[0] > 12 else 1.0)
 
         x = np.linspace(-1, 1, 16)[:, None]
-        with pytest.warns(pg.TrainingWarning, match="met a cost that is not finite"):
-            result = pg.train(pg.signed_layers(1, 4, 1), (x, x), objective=Brittle(), epochs=30, batch_size=16,
-                              lock_floor=None, gradient="adjoint")  # fmt: skip
+        with pytest.warns(pg.training.TrainingWarning, match="met a cost that is not finite"):
+            result = pg.train(
+                pg.networks.signed_layers(1, 4, 1),
+                (x, x),
+                objective=Brittle(),
+                epochs=30,
+                batch_size=16,
+                lock_floor=None,
+                gradient="adjoint",
+            )
         assert result.ended == "not finite"
         assert 0 < result.state.epoch < 30
         assert np.all(np.isfinite(result.history.train_loss))
@@ -811,7 +889,7 @@ class TestLockGuard:
 
     def test_a_step_out_of_the_locked_region_is_shortened_and_counted(self):
         x, y = np.array([[0.1], [-0.1]]), np.array([0, 1])
-        options = {"objective": pg.NearestTarget(3.0), "learn": ("omega",), "epochs": 20, "batch_size": 2}
+        options = {"objective": pg.objectives.NearestTarget(3.0), "learn": ("omega",), "epochs": 20, "batch_size": 2}
         result = pg.train(self.network(), (x, y), learning_rate=1.0, schedule="constant", lock_floor=0.05, **options)
         assert result.history.shortened.sum() > 0
         assert "updates shortened" in str(result)
@@ -821,14 +899,14 @@ class TestLockGuard:
 
     def test_a_step_that_no_halving_saves_is_not_taken_but_counted(self):
         x, y = np.array([[0.1], [-0.1]]), np.array([0, 1])
-        options = {"objective": pg.NearestTarget(3.0), "learn": ("omega",), "epochs": 1, "batch_size": 2}
+        options = {"objective": pg.objectives.NearestTarget(3.0), "learn": ("omega",), "epochs": 1, "batch_size": 2}
         result = pg.train(self.network(), (x, y), learning_rate=1e6, schedule="constant", lock_floor=0.05, **options)
         assert result.network == self.network()
         assert result.history.shortened.sum() == result.history.updates.sum() == 1
 
     def test_a_step_that_is_shortened_is_halved(self):
         x, y = np.array([[0.1], [-0.1]]), np.array([0, 1])
-        options = {"objective": pg.NearestTarget(3.0), "learn": ("omega",), "epochs": 1, "batch_size": 2}
+        options = {"objective": pg.objectives.NearestTarget(3.0), "learn": ("omega",), "epochs": 1, "batch_size": 2}
         options |= {"optimizer": "sgd", "learning_rate": 10.0, "schedule": "constant"}
         guarded, whole = (pg.train(self.network(), (x, y), lock_floor=floor, **options) for floor in (0.05, None))
         taken, asked = (each.network.omega[2:] - self.network().omega[2:] for each in (guarded, whole))
@@ -842,7 +920,7 @@ class TestLockGuard:
 
     @pytest.mark.parametrize("optimizer", ["adam", "momentum"])
     def test_a_refused_update_is_counted_and_remembered(self, optimizer):
-        plan = pg.classifier_plan(epochs=1, batch_size=12, optimizer=optimizer, lock_floor=1e3)
+        plan = pg.training.classifier_plan(epochs=1, batch_size=12, optimizer=optimizer, lock_floor=1e3)
         result = pg.train(layers(), tiny(classes=3), plan)
         assert result.network == layers()
         assert (result.history.shortened[0, -1], result.history.updates[0, -1]) == (1, 1)
@@ -860,11 +938,11 @@ class TestDefaultPlan:
 
     def test_a_network_with_fields_is_trained_as_the_classifier_is(self):
         result = pg.train(layers(), tiny(classes=3), epochs=2)
-        assert result.plan == pg.classifier_plan(epochs=2)
+        assert result.plan == pg.training.classifier_plan(epochs=2)
 
     def test_a_cost_without_force_on_the_outputs_is_reported(self):
-        with pytest.warns(pg.TrainingWarning, match=r"[0-9]% of that at 1\.57.*OutputDifferences") as said:
-            pg.train(pg.layered(2, 5, 2, seed=0), tiny(), pg.classifier_plan(epochs=1, learn="coupling"))
+        with pytest.warns(pg.training.TrainingWarning, match=r"[0-9]% of that at 1\.57.*OutputDifferences") as said:
+            pg.train(pg.layered(2, 5, 2, seed=0), tiny(), pg.training.classifier_plan(epochs=1, learn="coupling"))
         assert said[0].filename == __file__
 
     def test_a_cost_that_acts_on_the_outputs_is_not_reported(self):
@@ -872,19 +950,19 @@ class TestDefaultPlan:
         chain = pg.Network(
             [[0, 1], [0, 2]], 1.0, np.zeros(3), inputs=[0], outputs=[1, 2], input_mode="phase", input_scale=1.0
         )
-        plan = pg.classifier_plan(epochs=1, learn="coupling")
+        plan = pg.training.classifier_plan(epochs=1, learn="coupling")
         pg.train(chain, (np.array([[1.0], [1.2]]), [0, 1]), plan)
 
 
 @pytest.mark.parametrize("engine", ["lanes", "batch"])
 def test_a_training_names_the_engine_that_did_the_work(engine):
-    plan = pg.paper_plan(epochs=1)
+    plan = pg.training.paper_plan(epochs=1)
     assert pg.train(pg.layered(2, 3, 2), tiny(), plan, engine=engine).engine == engine
     assert "engine='lanes'" in repr(pg.train(pg.layered(2, 3, 2), tiny(), plan))
 
 
 class TestFailures:
-    @pytest.mark.parametrize("interaction", [pg.Sine(), pg.OddSeries((1.0, 0.05))])
+    @pytest.mark.parametrize("interaction", [pg.terms.Sine(), pg.terms.OddSeries((1.0, 0.05))])
     @pytest.mark.parametrize("word", ["newton", "batch"])
     def test_what_a_prediction_settles_counts_as_settled_in_scores(self, word, interaction, monkeypatch):
         """One step is too few for Newton, and the dynamics come to the rescue: in scores as in predictions."""
@@ -892,7 +970,7 @@ class TestFailures:
         monkeypatch.setattr(_choice, "AlignedNewton", lambda: AlignedNewton(Newton(max_steps=1, indefinite="stop")))
         network = pg.layered(2, 5, 2, seed=0).replace(interaction=interaction)
         x, y = np.random.default_rng(0).uniform(-1, 1, (6, 2)), np.arange(6) % 2
-        plan = pg.classifier_plan(learn="omega", learning_rate=0.01, settling=pg.Settling(word, 1e-9))
+        plan = pg.training.classifier_plan(learn="omega", learning_rate=0.01, settling=pg.training.Settling(word, 1e-9))
         assert plan.settling.equilibrium(network, x).stable.all()
         scored = prepare([network], [(x, y)], plan, engine="batch").score("train")
         assert scored.settled.item() == 6
@@ -905,7 +983,7 @@ class TestFailures:
         x_train, x_test = good.x_train.copy(), good.x_test.copy()
         x_train[[3, 8]], x_test[5] = [400.0, -400.0], [400.0, -400.0]
         bad = pg.datasets.from_arrays(x_train, good.y_train, x_test, good.y_test)
-        network, plan = pg.layered(2, 4, 2, seed=0), pg.paper_plan(epochs=4, evaluate_every=2)
+        network, plan = pg.layered(2, 4, 2, seed=0), pg.training.paper_plan(epochs=4, evaluate_every=2)
         result = pg.train(network, bad, plan, engine=engine)
         assert result.history.skipped[0].tolist() == [0, 2, 2, 4]
         assert result.history.train_unsettled[0].tolist() == [2, 2, 2, 4]
@@ -919,9 +997,9 @@ class TestFailures:
     @pytest.mark.parametrize("engine", ["lanes", "batch"])
     def test_samples_whose_nudges_fail_are_skipped_but_not_lost_to_the_mean_loss(self, paper_networks, vowels, engine):
         """Pushed away as hard as this no output has a stable state; free states and so the loss are as they were."""
-        plan = pg.paper_plan(epochs=1, gradient="centred", beta=60.0, objective=pg.NearestTarget())
+        plan = pg.training.paper_plan(epochs=1, gradient="centred", beta=60.0, objective=pg.objectives.NearestTarget())
         idle = "100% of the training samples had no part in an update: they had"
-        with pytest.warns(pg.TrainingWarning, match=idle) as said:
+        with pytest.warns(pg.training.TrainingWarning, match=idle) as said:
             history = pg.train(paper_networks[0], vowels[0], plan, engine=engine).history
         assert [warning.filename for warning in said] == [__file__]
         assert history.skipped[0, 1] == len(vowels[0].x_train)
@@ -931,9 +1009,9 @@ class TestFailures:
     def test_a_failing_network_does_not_touch_the_others_in_its_group(self):
         good = [tiny(seed=seed) for seed in range(5)]
         wild = pg.datasets.from_arrays(1e4 * good[2].x_train, good[2].y_train, good[2].x_test, good[2].y_test)
-        networks, plan = [pg.layered(2, 4, 2, seed=seed) for seed in range(5)], pg.paper_plan(epochs=3)
+        networks, plan = [pg.layered(2, 4, 2, seed=seed) for seed in range(5)], pg.training.paper_plan(epochs=3)
         clean = pg.train(networks, good, plan)
-        with pytest.warns(pg.TrainingWarning, match="had no part in an update in 1 of 5 networks"):
+        with pytest.warns(pg.training.TrainingWarning, match="had no part in an update in 1 of 5 networks"):
             mixed = pg.train(networks, [*good[:2], wild, *good[3:]], plan)
         for k in (0, 1, 3, 4):
             assert mixed.networks[k] == clean.networks[k]
@@ -946,10 +1024,16 @@ class TestFailures:
         x, y = rng.uniform(-1, 1, (20, 2)), rng.integers(0, 2, 20)
         x[::2] *= 0.3
         x[1::2, 0] = 9.0
-        plan = pg.classifier_plan(
-            learn="coupling", objective=pg.NearestTarget(), batch_size=1, epochs=2, optimizer="sgd",
-            learning_rate=0.05, gradient="two_phase", beta=1e-3,
-        )  # fmt: skip
+        plan = pg.training.classifier_plan(
+            learn="coupling",
+            objective=pg.objectives.NearestTarget(),
+            batch_size=1,
+            epochs=2,
+            optimizer="sgd",
+            learning_rate=0.05,
+            gradient="two_phase",
+            beta=1e-3,
+        )
         both = pg.train(networks, (x, y), plan, engine="batch", seed=[0, 1])
         for k, network in enumerate(networks):
             alone = pg.train(network, (x, y), plan, engine="batch", seed=k).network
@@ -957,7 +1041,7 @@ class TestFailures:
 
     @pytest.mark.parametrize("hidden", [4, 5])
     def test_a_high_floor_of_the_lock_guard_leaves_a_layer_of_any_width_free(self, hidden):
-        network = pg.signed_layers(2, hidden, 2, seed=0)
+        network = pg.networks.signed_layers(2, hidden, 2, seed=0)
         network = network.replace(field_strength=np.full(network.size, 4.0))
         x = np.random.default_rng(0).uniform(-0.3, 0.3, (20, 2))
         result = pg.train(network, (x, (x[:, 0] > 0).astype(int)), epochs=2, learning_rate=1e-3, lock_floor=1.5)
@@ -966,9 +1050,9 @@ class TestFailures:
 
     def test_strong_forces_are_nudged_to_their_own_rounding(self):
         """At couplings of 1e5 no force can be told from zero below 1e-11."""
-        network = pg.signed_layers(2, 5, 2, seed=0)
+        network = pg.networks.signed_layers(2, 5, 2, seed=0)
         strong = network.replace(coupling=1e5 * network.coupling, field_strength=1e5 * network.field_strength)
-        x, settling = np.random.default_rng(0).uniform(-0.5, 0.5, (20, 2)), pg.Settling("batch")
+        x, settling = np.random.default_rng(0).uniform(-0.5, 0.5, (20, 2)), pg.training.Settling("batch")
         result = pg.train(strong, (x, (x[:, 0] > 0).astype(int)), epochs=1, settling=settling, beta=1.0)
         assert result.history.skipped.sum() == 0
 
@@ -976,7 +1060,7 @@ class TestFailures:
     def test_lanes_score_and_train_on_equilibria_alone(self, vowels, epochs):
         """Weak coupling, strong inputs: some samples have no locked state, and all engines must agree on which."""
         network, data = pg.layered(2, 5, 2, seed=2, coupling_scale=0.4, input_scale=2.0), vowels[2]
-        plan = pg.paper_plan(epochs=epochs)
+        plan = pg.training.paper_plan(epochs=epochs)
         fast, slow = (pg.train(network, data, plan, engine=engine) for engine in ("lanes", "batch"))
         for name in ("train_unsettled", "train_unstable", "test_unsettled", "test_unstable", "skipped"):
             np.testing.assert_array_equal(getattr(fast.history, name), getattr(slow.history, name), name)
@@ -988,13 +1072,13 @@ class TestFailures:
     @pytest.mark.parametrize("engine", ["lanes", "batch"])
     def test_unstable_states_are_counted_and_wrong_unless_the_plan_accepts_them(self, engine):
         """Repelling oscillators in phase: an equilibrium that Newton finds from zero and noise would destroy."""
-        network = pg.complete(5, coupling=-1.0, signed=True, inputs=(0, 1), outputs=(3, 4))
+        network = pg.networks.complete(5, coupling=-1.0, signed=True, inputs=(0, 1), outputs=(3, 4))
         still = (np.zeros((6, 2)), np.arange(6) % 2)
-        plan = pg.paper_plan(epochs=2, evaluate_every=1, bounds={"coupling": (-8.0, 8.0)}, accept=(0.01, 0.1))
+        plan = pg.training.paper_plan(epochs=2, evaluate_every=1, bounds={"coupling": (-8.0, 8.0)}, accept=(0.01, 0.1))
         loose = pg.train(network, (*still, *still), plan, engine=engine)
         assert loose.history.train_unstable[0, :2].tolist() == [6, 6]
         assert loose.history.skipped.sum() == 0
-        with pytest.warns(pg.TrainingWarning, match="100% of the training samples"):
+        with pytest.warns(pg.training.TrainingWarning, match="100% of the training samples"):
             strict = pg.train(network, (*still, *still), plan.replace(accept=None), engine=engine)
         assert strict.history.train_unstable[0].tolist() == strict.history.test_unstable[0].tolist() == [6, 6, 6]
         assert strict.history.skipped[0].tolist() == [0, 6, 6]
@@ -1007,20 +1091,25 @@ class TestFailures:
         network, data = pg.layered(2, 4, 2, seed=0), tiny()
         bounds = {"omega": (-0.05, 0.05), "coupling": (1.5, 2.0)}
         for engine in ("lanes", "batch"):
-            plan = pg.paper_plan({"omega": 0.5, "coupling": 5.0}, epochs=5, bounds=bounds)
+            plan = pg.training.paper_plan({"omega": 0.5, "coupling": 5.0}, epochs=5, bounds=bounds)
             result = pg.train(network, data, plan, engine=engine)
             assert np.all(np.abs(result.network.omega) <= 0.05)
             assert network.coupling.min() < 1.5 <= result.network.coupling.min()
             assert result.network.coupling.max() == 2.0
-            small = pg.train(network, data, pg.paper_plan(epochs=1, clip=1e-9), engine=engine)
+            small = pg.train(network, data, pg.training.paper_plan(epochs=1, clip=1e-9), engine=engine)
             assert np.abs(small.network.omega - network.omega).max() <= 1e-12 * 12
 
     def test_masks_keep_what_they_exclude(self):
         network, data = pg.layered(2, 4, 2, seed=0), tiny()
         edges, nodes = np.arange(network.n_edges) % 3 == 0, np.arange(8) == 7
         for engine in ("lanes", "batch"):
-            result = pg.train(network, data, pg.paper_plan(["omega", "coupling"], epochs=2), engine=engine,
-                              mask={"coupling": edges, "omega": nodes})  # fmt: skip
+            result = pg.train(
+                network,
+                data,
+                pg.training.paper_plan(["omega", "coupling"], epochs=2),
+                engine=engine,
+                mask={"coupling": edges, "omega": nodes},
+            )
             assert np.array_equal(result.network.coupling != network.coupling, edges)
             assert np.array_equal(result.network.omega != network.omega, nodes)
 
@@ -1038,8 +1127,15 @@ class TestFailures:
             force = System.force
             System.force = lambda self, phases, calls=calls, force=force: calls.append(1) or force(self, phases)
             try:
-                pg.train(network, (inputs, y), objective=pg.NearestTarget(), learn="coupling", epochs=1, batch_size=60,
-                         settling=pg.Settling("newton", 1e-9))  # fmt: skip
+                pg.train(
+                    network,
+                    (inputs, y),
+                    objective=pg.objectives.NearestTarget(),
+                    learn="coupling",
+                    epochs=1,
+                    batch_size=60,
+                    settling=pg.training.Settling("newton", 1e-9),
+                )
             finally:
                 System.force = force
             counts.append(len(calls))
@@ -1094,7 +1190,7 @@ class TestOptimizers:
 
     def test_schedules(self):
         assert [Constant().factor(p) for p in (0, 0.5, 1)] == [1, 1, 1]
-        np.testing.assert_allclose([Cosine(0.1).factor(p) for p in (0, 0.5, 1)], [1, 0.55, 0.1])
+        np.testing.assert_allclose([CosineDecay(0.1).factor(p) for p in (0, 0.5, 1)], [1, 0.55, 0.1])
         np.testing.assert_allclose([Staircase(0.5, 2).factor(p) for p in (0, 0.49, 0.5, 1)], [1, 1, 0.5, 0.5])
         stairs = pg.Plan(schedule="staircase").schedule
         np.testing.assert_allclose([stairs.factor(p) for p in (0, 0.4, 0.7, 1)], [1, 0.3, 0.09, 0.09])
@@ -1105,8 +1201,8 @@ class TestOptimizers:
         [
             (lambda: Momentum(-0.1), "'momentum' parameter of Momentum"),
             (lambda: Adam(epsilon=0.0), "'epsilon' parameter of Adam"),
-            (lambda: Cosine(1.5), "'final' parameter of Cosine"),
-            (lambda: Cosine(-0.5), "'final' parameter of Cosine"),
+            (lambda: CosineDecay(1.5), "'final' parameter of CosineDecay"),
+            (lambda: CosineDecay(-0.5), "'final' parameter of CosineDecay"),
             (lambda: Staircase(ratio=2.0), "'ratio' parameter of Staircase"),
             (lambda: Staircase(stairs=0), "'stairs' parameter of Staircase"),
         ],
@@ -1116,13 +1212,13 @@ class TestOptimizers:
             make()
 
     def test_the_plan_of_the_paper_is_what_it_says(self):
-        plan = pg.paper_plan()
+        plan = pg.training.paper_plan()
         assert plan.rates == {"omega": 0.001}
         assert (plan.epochs, plan.evaluate_every, plan.batch_size, plan.warm_start) == (200, 20, 1, "epoch")
         assert (plan.gradient, plan.beta, plan.frequencies, plan.clip) == ("two_phase", 0.1, "relative", 2.0)
         assert (plan.optimizer, plan.schedule, plan.lock_floor) == (Momentum(0.0), Constant(), None)
         assert plan.limits == {"omega": (-3.0, 3.0), "coupling": (0.01, 8.0)}
-        assert plan.objective == pg.PaperPair()
+        assert plan.objective == pg.objectives.PaperPair()
 
 
 class TestBadInput:
@@ -1161,7 +1257,7 @@ class TestBadInput:
     )
     def test_wrong_options_are_refused(self, paper_networks, vowels, options, message):
         with pytest.raises(ValueError, match=message):
-            pg.train(paper_networks[0], vowels[0], pg.paper_plan(), **options)
+            pg.train(paper_networks[0], vowels[0], pg.training.paper_plan(), **options)
 
     def test_unknown_options_and_objectives_are_refused(self, paper_networks, vowels):
         with pytest.raises(TypeError, match=r"A plan has no field 'momentum'. Its fields are learn, learning_rate"):
@@ -1223,12 +1319,12 @@ class TestBadInput:
                 pg.train([pg.layered(2, 5, 2), other], vowels[:2])
 
     def test_the_state_of_another_training_is_refused(self, paper_networks, vowels):
-        plan = pg.paper_plan(epochs=3)
+        plan = pg.training.paper_plan(epochs=3)
         state = pg.train(paper_networks[0], vowels[0], plan, until=1).state
         refused = [
             (pg.layered(2, 6, 2), vowels[0], plan),
             (paper_networks[0], vowels[0], plan.replace(learning_rate=0.5)),
-            (paper_networks[0], vowels[0], plan.replace(objective=pg.NearestTarget())),
+            (paper_networks[0], vowels[0], plan.replace(objective=pg.objectives.NearestTarget())),
             (paper_networks[0], tiny(), plan),
             (paper_networks[0], vowels[1], plan),
             (paper_networks[0].replace(input_scale=2.0), vowels[0], plan),
@@ -1239,32 +1335,36 @@ class TestBadInput:
                 pg.train(network, data, other, state=state)
         for words, options in (
             ("must be a Plan, such as paper_plan", {"plan": "paper"}),
-            (r"\(a function: call it\)", {"plan": pg.paper_plan}),
+            (r"\(a function: call it\)", {"plan": pg.training.paper_plan}),
             ("'mask' of train must be a mapping", {"plan": plan, "mask": [True]}),
         ):
             with pytest.raises(TypeError, match=words):
                 pg.train(paper_networks[0], vowels[0], **options)
         with pytest.raises(TypeError, match=r"give result\.state"):
-            pg.save_state("never.npz", paper_networks[0])
+            pg.training.save_state("never.npz", paper_networks[0])
         with pytest.raises(TypeError, match="'state' of train must be a TrainingState"):
             pg.train(paper_networks[0], vowels[0], plan, state={})
         with pytest.raises(ValueError, match="each of its own shape"):
             state.replace(coupling=np.ones(3))
 
     def test_what_goes_on_is_not_called_untrained(self):
-        network, data, plan = pg.layered(2, 5, 2, seed=0), pg.datasets.vowels("a,i", seed=0), pg.paper_plan(epochs=4)
+        network, data, plan = (
+            pg.layered(2, 5, 2, seed=0),
+            pg.datasets.vowels("a,i", seed=0),
+            pg.training.paper_plan(epochs=4),
+        )
         begun = pg.train(network, data, plan, until=2)
         assert "% untrained, " in str(begun)
         assert "% at epoch 2, " in str(pg.train(network, data, plan, state=begun.state))
 
     def test_what_is_no_state_is_refused(self, tmp_path):
         with pytest.raises(FileNotFoundError, match="There is no file"):
-            pg.load_state(tmp_path / "gone.npz")
-        pg.save_model(tmp_path / "model.npz", pg.Model(layers(), MATCHED[0], ("a", "b", "c"), ("x", "y")))
+            pg.training.load_state(tmp_path / "gone.npz")
+        pg.models.save_model(tmp_path / "model.npz", pg.Model(layers(), MATCHED[0], ("a", "b", "c"), ("x", "y")))
         (tmp_path / "text.npz").write_text("not a file of arrays")
         for name in ("model.npz", "text.npz"):
             with pytest.raises(ValueError, match=r"not a (phasegrad )?training state"):
-                pg.load_state(tmp_path / name)
+                pg.training.load_state(tmp_path / name)
 
 
 def test_a_plan_is_a_value():
@@ -1273,12 +1373,12 @@ def test_a_plan_is_a_value():
     assert plan.rates == {"coupling": 0.01}
     assert plan.replace(epochs=3) == pg.Plan(learn=["coupling"], optimizer=Momentum(0.0), epochs=3)
     assert plan.replace(learning_rate=0.5).rates == {"coupling": 0.5}
-    assert pg.paper_plan({"omega": 0.0, "coupling": 0.5}).rates == {"coupling": 0.5}
+    assert pg.training.paper_plan({"omega": 0.0, "coupling": 0.5}).rates == {"coupling": 0.5}
 
 
 def test_signed_layers_start_undecided_and_locked_whatever_their_size():
     for sizes in ((2, 3, 2), (64, 100, 10), (10, 0, 30), (8, (20, 10), 4)):
-        network = pg.signed_layers(*sizes, rest=np.pi / 2, seed=3)
+        network = pg.networks.signed_layers(*sizes, rest=np.pi / 2, seed=3)
         x = np.random.default_rng(0).uniform(-1, 1, (20, sizes[0]))
         state = pg.find_equilibrium(network, x, solver="batch")
         assert np.all(state.stable)
@@ -1289,7 +1389,7 @@ def test_signed_layers_start_undecided_and_locked_whatever_their_size():
 def test_a_lattice_that_the_matrix_products_do_not_settle_goes_on_learning():
     """Alignment creeps over a lattice; samples it leaves unsettled must not drop out of the training for good."""
     iris = pg.datasets.classic("iris", seed=0)
-    graph = pg.lattice(8, 8)
+    graph = pg.networks.lattice(8, 8)
     field = {"field_strength": np.full(64, 0.3), "field_phase": np.full(64, np.pi / 2)}
     roles = {"inputs": [0, 16, 40, 56], "outputs": [7, 31, 63], "input_mode": "phase", "input_scale": 1.0}
     coupling = np.random.default_rng(0).uniform(0.5, 1.5, graph.n_edges)
@@ -1306,7 +1406,7 @@ def test_ten_thousand_networks_fit_into_a_gigabyte():
         "import pathlib, phasegrad as pg\n"
         "nets = [pg.layered(2, 5, 2, seed=s) for s in range(10_000)]\n"
         "data = [pg.datasets.vowels(seed=s) for s in range(10_000)]\n"
-        "pg.train(nets, data, pg.paper_plan(epochs=2))\n"
+        "pg.train(nets, data, pg.training.paper_plan(epochs=2))\n"
         "lines = pathlib.Path('/proc/self/status').read_text().splitlines()\n"
         "print(*(float(line.split()[1]) / 1024 for line in lines if line.startswith('VmHWM')))\n"
     )
@@ -1319,7 +1419,7 @@ class TestWarmStarts:
     def test_a_sample_starts_where_the_one_before_it_settled(self, engine):
         """What is carried on is the state of the last sample, here of the only one that a stop leaves."""
         data, network = tiny(), pg.layered(2, 4, 2, seed=1)
-        plan = pg.paper_plan(epochs=1, warm_start="run", learning_rate=0.0)
+        plan = pg.training.paper_plan(epochs=1, warm_start="run", learning_rate=0.0)
         state = pg.train(network, data, plan, engine=engine).state
         last = [pg.find_equilibrium(network, x).phases for x in data.x_train]
         near = [np.max(np.abs(state.progress.phases[0] - phases)) for phases in last]
@@ -1332,8 +1432,9 @@ class TestWarmStarts:
         """Led on from input to input an oscillator is turned almost once; then the first one is a whole turn on."""
         network = pg.Network([[0, 1]], 1.0, [0.0, 0.0], inputs=[0], outputs=[1], input_mode="phase", input_scale=1.0)
         x = 1.2 * np.arange(1.0, 6.0)[:, None]
-        plan = pg.paper_plan(epochs=2, evaluate_every=1, learning_rate=0.0, objective=pg.PhaseTargets(),
-                             shuffle=InOrder())  # fmt: skip
+        plan = pg.training.paper_plan(
+            epochs=2, evaluate_every=1, learning_rate=0.0, objective=pg.PhaseTargets(), shuffle=InOrder()
+        )
         losses = [
             pg.train(network, (x, 0 * x), plan, warm_start=start, engine=engine).history.train_loss[0, 1:]
             for start in ("epoch", "run")
@@ -1343,10 +1444,16 @@ class TestWarmStarts:
 
 
 class TestValidationPart:
-    @pytest.mark.parametrize(("sizes", "fraction", "expected"), [
-        ((10, 20), 0.01, (1, 1)), ((10, 20), 0.1, (1, 2)), ((10, 20), 0.5, (5, 10)), ((3, 20), 0.9, (2, 18)),
-        ((2, 2), 0.9, (1, 1)),
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        ("sizes", "fraction", "expected"),
+        [
+            ((10, 20), 0.01, (1, 1)),
+            ((10, 20), 0.1, (1, 2)),
+            ((10, 20), 0.5, (5, 10)),
+            ((3, 20), 0.9, (2, 18)),
+            ((2, 2), 0.9, (1, 1)),
+        ],
+    )
     def test_it_takes_the_same_share_of_every_class_at_least_one_never_all(self, sizes, fraction, expected):
         labels = np.repeat([0, 1], sizes)[None]
         blank = np.zeros((1, labels.size, 1))
@@ -1365,17 +1472,17 @@ class TestStates:
     )
     def test_a_file_of_another_format_or_version_is_refused(self, tmp_path, name, message):
         data, network = tiny(), pg.layered(2, 4, 2, seed=1)
-        pg.save_state(tmp_path / "state.npz", pg.train(network, data, pg.paper_plan(epochs=1)).state)
+        pg.training.save_state(tmp_path / "state.npz", pg.train(network, data, pg.training.paper_plan(epochs=1)).state)
         with np.load(tmp_path / "state.npz") as file:
             content = dict(file)
         header = json.loads(str(content["header"]))
         content["header"] = np.array(json.dumps({**header, name: header[name] * 2}))
         np.savez(tmp_path / "other.npz", **content)
         with pytest.raises(ValueError, match=message):
-            pg.load_state(tmp_path / "other.npz")
+            pg.training.load_state(tmp_path / "other.npz")
 
     def test_a_state_belongs_to_the_samples_of_every_network(self):
-        networks, plan = [pg.layered(2, 4, 2, seed=seed) for seed in (1, 2)], pg.paper_plan(epochs=2)
+        networks, plan = [pg.layered(2, 4, 2, seed=seed) for seed in (1, 2)], pg.training.paper_plan(epochs=2)
         given, others = [tiny(), tiny()], [tiny(), tiny(seed=1)]
         half = pg.train(networks, given, plan, until=1)
         assert pg.train(networks, given, plan, state=half.state).state.epoch == 2
@@ -1433,7 +1540,7 @@ def test_a_state_belongs_to_the_settings_of_a_custom_cost_or_augmentation(before
 
 def test_tuples_are_taken_as_arrays():
     x, y = ((0.1, 0.2), (0.3, -0.4), (-0.5, 0.1)), (0, 1, 0)
-    plan = pg.classifier_plan(epochs=1)
+    plan = pg.training.classifier_plan(epochs=1)
     expected = pg.train(layers(), (np.array(x), np.array(y)), plan).network
     assert pg.train(layers(), (x, y), plan).network == expected
     assert pg.train(layers(), (x, y, x, y), plan).network == expected

@@ -60,7 +60,7 @@ def averaging_shift(
     Examples
     --------
     >>> import phasegrad as pg
-    >>> network = pg.ring(3, omega=[0.3, 0.0, -0.3])
+    >>> network = pg.networks.ring(3, omega=[0.3, 0.0, -0.3])
     >>> shift = pg.circuits.averaging_shift(network, pg.circuits.Components(eps=0.01))
     >>> shift.shape, bool(abs(shift).max() < 0.01)
     ((3,), True)

@@ -64,7 +64,7 @@ class Circuit:
     Examples
     --------
     >>> import phasegrad as pg
-    >>> circuit = pg.circuits.Circuit(pg.complete(2, omega=[0.2, -0.2]), frequency=1e9, impedance=50.0)
+    >>> circuit = pg.circuits.Circuit(pg.networks.complete(2, omega=[0.2, -0.2]), frequency=1e9, impedance=50.0)
     >>> circuit.netlist().text.splitlines()[4]
     'L1 n1 0 7.957747154595e-09 ic=0.000000000000e+00'
     """

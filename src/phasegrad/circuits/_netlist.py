@@ -41,7 +41,7 @@ class Bridge:
     --------
     >>> import phasegrad as pg
     >>> from phasegrad.circuits import Bridge, Components, write_netlist
-    >>> network = pg.ring(4, omega=[0.1, 0.0, -0.1, 0.0])
+    >>> network = pg.networks.ring(4, omega=[0.1, 0.0, -0.1, 0.0])
     >>> nudged = write_netlist(network, Components(), nudges=[Bridge(0, 2, 0.1)])
     >>> sum(line.startswith("R") for line in nudged.text.splitlines()) - network.n_edges
     1
@@ -67,7 +67,7 @@ class Injection:
     --------
     >>> import phasegrad as pg
     >>> from phasegrad.circuits import Components, Injection, write_netlist
-    >>> network = pg.ring(4, omega=[0.1, 0.0, -0.1, 0.0], field_strength=[1.0, 0.0, 0.0, 0.0])
+    >>> network = pg.networks.ring(4, omega=[0.1, 0.0, -0.1, 0.0], field_strength=[1.0, 0.0, 0.0, 0.0])
     >>> nudged = write_netlist(network, Components(), nudges=[Injection(2, phase=0.2, strength=0.1)])
     >>> sum(line.startswith("R") for line in nudged.text.splitlines()) - network.n_edges  # of the field, of the nudge
     2
@@ -105,7 +105,7 @@ class Netlist:
     Examples
     --------
     >>> import phasegrad as pg
-    >>> netlist = pg.circuits.write_netlist(pg.ring(3, omega=[0.1, 0.0, -0.1]), pg.circuits.Components())
+    >>> netlist = pg.circuits.write_netlist(pg.networks.ring(3, omega=[0.1, 0.0, -0.1]), pg.circuits.Components())
     >>> netlist.nodes, netlist.driven
     (('n0', 'n1', 'n2'), False)
     """
@@ -152,7 +152,7 @@ def write_netlist(
     --------
     >>> import phasegrad as pg
     >>> from phasegrad.circuits import Components, write_netlist
-    >>> netlist = write_netlist(pg.complete(2, omega=[0.5, -0.5], outputs=[1]), Components())
+    >>> netlist = write_netlist(pg.networks.complete(2, omega=[0.5, -0.5], outputs=[1]), Components())
     >>> [line for line in netlist.text.splitlines() if line.startswith("R")]
     ['R0 n0 n1 5.000000000000e+04']
     """

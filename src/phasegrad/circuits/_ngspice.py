@@ -145,7 +145,8 @@ def ngspice(netlist: Netlist, *, limit: float = LIMIT, trusted: bool = False) ->
     Examples
     --------
     >>> import phasegrad as pg
-    >>> netlist = pg.circuits.write_netlist(pg.ring(3, omega=[0.1, 0.0, -0.1]), pg.circuits.Components(), cycles=20)
+    >>> ring = pg.networks.ring(3, omega=[0.1, 0.0, -0.1])
+    >>> netlist = pg.circuits.write_netlist(ring, pg.circuits.Components(), cycles=20)
     >>> if pg.circuits.has_ngspice():
     ...     assert pg.circuits.ngspice(netlist).voltages.shape[1] == 3
     """

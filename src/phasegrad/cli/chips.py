@@ -74,9 +74,7 @@ def chip(
     Each result is printed when it is there, with an estimate of the time left; stopped, the command keeps what it has.
     """
     from phasegrad.cli.tables.chips import chip_tables, draw_budget, entry_table
-    from phasegrad.hardware import error_budget
-    from phasegrad.hardware import preset as kind_of
-    from phasegrad.hardware import task as task_of
+    from phasegrad.hardware import error_budget, preset as kind_of, task as task_of
 
     check_places(json, picture=plot)
     chosen = task_of(task, chips)

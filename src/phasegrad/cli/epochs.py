@@ -33,7 +33,7 @@ class EpochBar:
             self._progress.remove_task(self._bar)
         self._name, self._bar = name, self._progress.add_task(f"{name}, untrained", total=self._total, words="")
 
-    def show(self, epoch: int, history: phasegrad.History, remark: str = "") -> None:
+    def show(self, epoch: int, history: phasegrad.training.History, remark: str = "") -> None:
         """Show an epoch: as `phasegrad.train` tells of it, with a remark behind."""
         assert self._bar is not None
         found = ((part, getattr(history, f"{part}_accuracy")[0, -1]) for part in ("test", "train"))

@@ -364,19 +364,19 @@ def _train_as_published(
     from phasegrad.runs import Runs
     from phasegrad.training import Interrupted, train_whole
 
-    objectives = {"cosine": phasegrad.PaperPair, "nearest": phasegrad.NearestTarget}
+    objectives = {"cosine": phasegrad.objectives.PaperPair, "nearest": phasegrad.objectives.NearestTarget}
     decision, hidden = options.pop("decision", "cosine"), options.pop("hidden", 5)
     if decision not in objectives:
         raise ValueError(f"--decision must be cosine or nearest. Got {decision!r:.80}.")
     if not isinstance(hidden, int):
         raise ValueError(f"--hidden must be one number with --method paper. Got {hidden}.")
     runs = Runs.plan(task, seeds, hidden, options.pop("init", "random"), **load)
-    plan = phasegrad.paper_plan(objective=objectives[decision](options.pop("margin", 0.2)), **options)
+    plan = phasegrad.training.paper_plan(objective=objectives[decision](options.pop("margin", 0.2)), **options)
     progress = progress_bar("epoch {task.completed:.0f} of {task.total:.0f}")
     many = counted(len(seeds), "seed")
     bar = progress.add_task(f"{many}, preparing", total=max(plan.epochs, 1))
 
-    def show(epoch: int, history: phasegrad.History) -> None:
+    def show(epoch: int, history: phasegrad.training.History) -> None:
         accuracy = history.test_accuracy[:, -1].mean()
         progress.update(bar, completed=epoch, description=f"{many}, test accuracy {accuracy:.1%}")
 
@@ -415,7 +415,7 @@ def predict(
     from phasegrad.runs import read_samples, write_answers
 
     check_places(json, table=out, inputs=[model, samples])
-    loaded = phasegrad.load_model(model)
+    loaded = phasegrad.models.load_model(model)
     with Console(stderr=True).status(f"answering {printable(samples)} ..."):
         read = read_samples(samples, loaded.features, drop_missing=drop_missing, keep=out is not None)
         answer = loaded.predict(read.x)

@@ -158,7 +158,7 @@ def force(
     Examples
     --------
     >>> import phasegrad as pg
-    >>> pg.force(pg.ring(3, omega=[4.0, 5.0, 6.0]), [0.0, 0.0, 0.0]).tolist()
+    >>> pg.dynamics.force(pg.networks.ring(3, omega=[4.0, 5.0, 6.0]), [0.0, 0.0, 0.0]).tolist()
     [-1.0, 0.0, 1.0]
     """
     system, rows, shape = _at_phases(network, phases, inputs, "force", nudge)
@@ -176,7 +176,7 @@ def energy(network: Network, phases: ArrayLike, inputs: ArrayLike | None = None)
     Examples
     --------
     >>> import phasegrad as pg
-    >>> float(pg.energy(pg.ring(4), [0, 0, 0, 0]))
+    >>> float(pg.dynamics.energy(pg.networks.ring(4), [0, 0, 0, 0]))
     -4.0
     """
     if not network.reciprocal:
@@ -208,9 +208,9 @@ def laplacian(network: Network, phases: ArrayLike, inputs: ArrayLike | None = No
     Examples
     --------
     >>> import numpy as np, phasegrad as pg
-    >>> pg.laplacian(pg.ring(4), np.zeros(4)).tolist()
+    >>> pg.dynamics.laplacian(pg.networks.ring(4), np.zeros(4)).tolist()
     [[2.0, -1.0, 0.0], [-1.0, 2.0, -1.0], [0.0, -1.0, 2.0]]
-    >>> pg.laplacian(pg.lattice(100, 100), np.zeros(10_000), compressed=True).nnz
+    >>> pg.dynamics.laplacian(pg.networks.lattice(100, 100), np.zeros(10_000), compressed=True).nnz
     49595
     """
     if not compressed:

@@ -34,7 +34,7 @@ class Nudge:
     Examples
     --------
     >>> import phasegrad as pg
-    >>> network = pg.ring(4, omega=[0.3, 0.0, -0.3, 0.0], outputs=[2])
+    >>> network = pg.networks.ring(4, omega=[0.3, 0.0, -0.3, 0.0], outputs=[2])
     >>> free = pg.find_equilibrium(network)
     >>> nudged = pg.find_equilibrium(network, nudge=pg.Nudge(pg.PhaseTargets(), [0.0], beta=0.1))
     >>> (nudged.phases - free.phases).round(4)

@@ -72,7 +72,7 @@ class CriticalScale:
     Examples
     --------
     >>> import phasegrad as pg
-    >>> margin = pg.critical_scale(pg.ring(4, omega=[0.3, 0.0, -0.3, 0.0]))
+    >>> margin = pg.critical_scale(pg.networks.ring(4, omega=[0.3, 0.0, -0.3, 0.0]))
     >>> print(f"{margin.scale:.4f}")
     6.6667
     >>> margin.equilibrium.stable

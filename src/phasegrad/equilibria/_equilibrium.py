@@ -62,7 +62,7 @@ class Status(Enum):
     Examples
     --------
     >>> import phasegrad as pg
-    >>> state = pg.find_equilibrium(pg.ring(5, omega=[0, 0, 9, 0, 0]))
+    >>> state = pg.find_equilibrium(pg.networks.ring(5, omega=[0, 0, 9, 0, 0]))
     >>> state.status.item() is pg.Status.CANNOT_LOCK, int(state.blocking)
     (True, 2)
     >>> [status.name for status in pg.Status]

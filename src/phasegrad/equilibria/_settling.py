@@ -42,7 +42,7 @@ class Settling:
     Examples
     --------
     >>> import phasegrad as pg
-    >>> bool(pg.Settling("batch", 1e-9).equilibrium(pg.layered(2, 5, 2), [0.5, -0.5]).stable)
+    >>> bool(pg.training.Settling("batch", 1e-9).equilibrium(pg.layered(2, 5, 2), [0.5, -0.5]).stable)
     True
     """
 

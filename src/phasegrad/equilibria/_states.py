@@ -72,7 +72,7 @@ class Equilibria:
     Examples
     --------
     >>> import phasegrad as pg
-    >>> states = pg.find_equilibria(pg.ring(8), starts=50)
+    >>> states = pg.find_equilibria(pg.networks.ring(8), starts=50)
     >>> states.winding.tolist(), states.share.tolist()
     ([[0], [-1], [1]], [0.68, 0.16, 0.16])
     """
@@ -109,7 +109,7 @@ class Equilibria:
         Examples
         --------
         >>> import phasegrad as pg
-        >>> round(pg.find_equilibria(pg.ring(5), starts=200).missed(0.02), 3)
+        >>> round(pg.find_equilibria(pg.networks.ring(5), starts=200).missed(0.02), 3)
         0.018
         """
         share = float_between("share", share, 0, 1, "missed")
@@ -197,7 +197,7 @@ def find_equilibria(
     Examples
     --------
     >>> import phasegrad as pg
-    >>> states = pg.find_equilibria(pg.ring(12), starts=20)
+    >>> states = pg.find_equilibria(pg.networks.ring(12), starts=20)
     >>> sorted(states.winding[:, 0].tolist())     # |winding| < 12 / 4
     [-2, -1, 0, 1, 2]
     """

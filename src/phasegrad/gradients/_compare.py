@@ -128,7 +128,7 @@ def check_gradients(
     Examples
     --------
     >>> import phasegrad as pg
-    >>> network = pg.random_network(10, seed=1)
+    >>> network = pg.networks.random_network(10, seed=1)
     >>> equilibrium = pg.find_equilibrium(network)
     >>> methods = ["adjoint", "holomorphic"]
     >>> table = pg.check_gradients(network, equilibrium, pg.PhaseTargets(), [-0.2, 0.2], methods=methods)
@@ -188,9 +188,9 @@ def cosine(a: ArrayLike | Gradient, b: ArrayLike | Gradient) -> float:
     Examples
     --------
     >>> import phasegrad as pg
-    >>> network = pg.random_network(10, seed=1)
+    >>> network = pg.networks.random_network(10, seed=1)
     >>> question = (network, pg.find_equilibrium(network), pg.PhaseTargets(), [-0.2, 0.2])
-    >>> pg.cosine(pg.two_phase(*question), pg.adjoint(*question)) > 0.999999
+    >>> pg.gradients.cosine(pg.two_phase(*question), pg.adjoint(*question)) > 0.999999
     True
     """
     a, b = _shared(*_flat(a, b))

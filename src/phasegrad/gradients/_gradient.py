@@ -87,7 +87,7 @@ class Gradient:
     Examples
     --------
     >>> import phasegrad as pg
-    >>> network = pg.ring(4, omega=[0.3, 0.0, -0.3, 0.0], outputs=[2])
+    >>> network = pg.networks.ring(4, omega=[0.3, 0.0, -0.3, 0.0], outputs=[2])
     >>> free = pg.find_equilibrium(network)
     >>> gradient = pg.adjoint(network, free, pg.PhaseTargets(), [0.0], wrt=["omega", "coupling"])
     >>> gradient.omega.round(4)

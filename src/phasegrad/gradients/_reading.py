@@ -74,8 +74,8 @@ def gradient_from_phases(
     >>> network, target = pg.layered(2, 5, 2, seed=0), [-0.2, 0.2]
     >>> free = pg.find_equilibrium(network, [0.5, -0.5])
     >>> nudged = pg.find_equilibrium(network, [0.5, -0.5], nudge=pg.Nudge(pg.PhaseTargets(), target, 0.001))
-    >>> slope = pg.gradient_from_phases(network, free.phases, nudged.phases, 0.001, inputs=[0.5, -0.5])
-    >>> round(pg.cosine(slope["omega"], pg.adjoint(network, free, pg.PhaseTargets(), target).omega), 6)
+    >>> slope = pg.gradients.gradient_from_phases(network, free.phases, nudged.phases, 0.001, inputs=[0.5, -0.5])
+    >>> round(pg.gradients.cosine(slope["omega"], pg.adjoint(network, free, pg.PhaseTargets(), target).omega), 6)
     1.0
     """
     owner = "gradient_from_phases"

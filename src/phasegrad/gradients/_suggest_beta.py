@@ -56,7 +56,9 @@ def suggest_beta(
     >>> import phasegrad as pg
     >>> network = pg.layered(2, 5, 2, seed=0)
     >>> question = (network, pg.find_equilibrium(network, [0.8, -0.6]), pg.PhaseTargets(), [-0.2, 0.2])
-    >>> print(f"{pg.suggest_beta(*question):.1e}, {pg.suggest_beta(*question, method='centred'):.1e}")
+    >>> one_sided = pg.gradients.suggest_beta(*question)
+    >>> both_sides = pg.gradients.suggest_beta(*question, method="centred")
+    >>> print(f"{one_sided:.1e}, {both_sides:.1e}")
     3.4e-03, 1.1e-01
     """
     owner = "suggest_beta"

@@ -46,7 +46,7 @@ class Link:
     Examples
     --------
     >>> import phasegrad as pg
-    >>> pg.Link(0, 1, kernel=3, padding=1)
+    >>> pg.networks.Link(0, 1, kernel=3, padding=1)
     Link(first=0, second=1, kernel=3, stride=1, padding=1)
     """
 
@@ -117,7 +117,8 @@ class Layout:
     Examples
     --------
     >>> import phasegrad as pg
-    >>> layout = pg.Layout([(1, 8, 8), (4, 4, 4), (10,)], [pg.Link(0, 1, kernel=3, stride=2, padding=1), pg.Link(1, 2)])
+    >>> links = [pg.networks.Link(0, 1, kernel=3, stride=2, padding=1), pg.networks.Link(1, 2)]
+    >>> layout = pg.networks.Layout([(1, 8, 8), (4, 4, 4), (10,)], links)
     >>> layout.size, layout.n_edges, layout.n_couplings, layout.n_node_values
     (138, 1124, 676, 15)
     >>> layout.weight_shape(layout.links[0])

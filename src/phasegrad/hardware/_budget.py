@@ -164,8 +164,8 @@ def error_budget(
     >>> import phasegrad as pg
     >>> from phasegrad.hardware import Hardware, error_budget
     >>> networks = [pg.layered(2, 5, 2, seed=seed) for seed in range(2)]
-    >>> plan = pg.Plan(learn=("omega", "coupling"), objective=pg.OutputDifferences(), beta=2.0, epochs=2)
-    >>> kind = Hardware(coupling_mismatch=0.02, readout=pg.Readout(0.01))
+    >>> plan = pg.Plan(learn=("omega", "coupling"), objective=pg.objectives.OutputDifferences(), beta=2.0, epochs=2)
+    >>> kind = Hardware(coupling_mismatch=0.02, readout=pg.measurement.Readout(0.01))
     >>> found = error_budget(networks, pg.datasets.vowels(["a", "i"]), kind, plan)
     >>> [entry.fault for entry in found.entries]
     ['none', 'coupling mismatch', 'reading', 'all together']
@@ -199,7 +199,7 @@ def advised(hardware: Hardware, network: Network, data: Any, plan: Plan) -> Meas
     --------
     >>> import phasegrad as pg
     >>> work = pg.hardware.task("vowels", 1)
-    >>> kind = pg.hardware.Hardware(readout=pg.Readout(noise=0.01))
+    >>> kind = pg.hardware.Hardware(readout=pg.measurement.Readout(noise=0.01))
     >>> advice = pg.hardware.advised(kind, work.networks[0], work.data[0], work.plan)
     >>> type(advice).__name__
     'Measurement'

@@ -159,7 +159,8 @@ class OnDevice:
     >>> import phasegrad as pg
     >>> network, data = pg.layered(2, 5, 2), pg.datasets.vowels(["a", "i"])
     >>> chips = pg.hardware.Hardware(coupling_levels=5).ensemble(network, 2)
-    >>> plan = pg.Plan(learn={"omega": 0.05, "coupling": 0.05}, objective=pg.OutputDifferences(), beta=1.0, epochs=5)
+    >>> rates, objective = {"omega": 0.05, "coupling": 0.05}, pg.objectives.OutputDifferences()
+    >>> plan = pg.Plan(learn=rates, objective=objective, beta=1.0, epochs=5)
     >>> result = pg.train([network] * 2, data, plan, engine=pg.hardware.OnDevice(chips))
     >>> result.history.test_accuracy.shape
     (2, 6)
@@ -170,7 +171,7 @@ class OnDevice:
     >>> import numpy as np
     >>> def laboratory(parameters, inputs, torques):
     ...     set_up = network.replace(**parameters)
-    ...     nudge = None if torques is None else pg.Nudge(pg.Torques(), torques, 1.0)
+    ...     nudge = None if torques is None else pg.Nudge(pg.objectives.Torques(), torques, 1.0)
     ...     found = pg.find_equilibrium(set_up, inputs, nudge=nudge)
     ...     return np.where(found.stable[:, None], found.phases, np.nan)
     >>> class Laboratory:

@@ -55,9 +55,9 @@ class Measurement:
     Examples
     --------
     >>> import phasegrad as pg
-    >>> network = pg.random_network(10, seed=0)
+    >>> network = pg.networks.random_network(10, seed=0)
     >>> question = (network, pg.find_equilibrium(network), pg.PhaseTargets(), [-0.2, 0.2])
-    >>> plan = pg.plan_measurement(*question, pg.Readout(noise=0.01), nudge="held")
+    >>> plan = pg.measurement.plan_measurement(*question, pg.measurement.Readout(noise=0.01), nudge="held")
     >>> plan.readings, plan.states, round(plan.cosine, 3)
     (1, 3, 0.999)
     """
@@ -132,9 +132,10 @@ def plan_measurement(
     A picosecond at 3 GHz, one reading of each state:
 
     >>> import phasegrad as pg
-    >>> network = pg.random_network(10, seed=0)
+    >>> network = pg.networks.random_network(10, seed=0)
     >>> question = (network, pg.find_equilibrium(network), pg.PhaseTargets(), [-0.2, 0.2])
-    >>> plan = pg.plan_measurement(*question, pg.Readout.from_time(1e-12, 3e9), nudge="held", frequency=3e9)
+    >>> readout = pg.measurement.Readout.from_time(1e-12, 3e9)
+    >>> plan = pg.measurement.plan_measurement(*question, readout, nudge="held", frequency=3e9)
     >>> plan.readings, plan.cosine > 0.99, f"{plan.seconds:.3g} s"
     (1, True, '5.1e-08 s')
     """

@@ -60,10 +60,10 @@ class Readout(Meter):
     A picosecond at 3 GHz:
 
     >>> import numpy as np, phasegrad as pg
-    >>> meter = pg.Readout.from_time(1e-12, 3e9, readings=4)
+    >>> meter = pg.measurement.Readout.from_time(1e-12, 3e9, readings=4)
     >>> round(meter.noise, 5), round(meter.deviation, 5)
     (0.01885, 0.00942)
-    >>> pg.Readout(bits=4).read([0.1, -3.1], np.random.default_rng(0)).round(3).tolist()
+    >>> pg.measurement.Readout(bits=4).read([0.1, -3.1], np.random.default_rng(0)).round(3).tolist()
     [0.196, -2.945]
     """
 

@@ -1,5 +1,6 @@
 """Networks: the value itself, its builders, edge by edge or layer by layer, and the ways from and to matrices."""
 
+from phasegrad.graphs import Layout, Link
 from phasegrad.networks._builders import (
     complete,
     erdos_renyi,
@@ -13,13 +14,20 @@ from phasegrad.networks._builders import (
     signed_layers,
     small_world,
 )
-from phasegrad.networks._interchange import from_matrix, from_networkx, to_matrix, to_networkx
+from phasegrad.networks._interchange import (
+    from_matrix,
+    from_networkx,
+    to_matrix,
+    to_networkx,
+)
 from phasegrad.networks._layers import Convolution, Dense, layers
 from phasegrad.networks._network import Network
 
 __all__ = [
     "Convolution",
     "Dense",
+    "Layout",
+    "Link",
     "Network",
     "complete",
     "erdos_renyi",

@@ -115,10 +115,10 @@ def signed_layers(
     Examples
     --------
     >>> import phasegrad as pg
-    >>> network = pg.signed_layers(4, 10, 3)
+    >>> network = pg.networks.signed_layers(4, 10, 3)
     >>> network.size, network.n_edges, network.input_mode
     (17, 70, 'phase')
-    >>> pg.signed_layers(4, (10, 6), 3).n_edges
+    >>> pg.networks.signed_layers(4, (10, 6), 3).n_edges
     118
     """
     n_in = whole_number("n_in", n_in, 1, "signed_layers")
@@ -174,7 +174,7 @@ def random_network(
     Examples
     --------
     >>> import phasegrad as pg
-    >>> pg.random_network(15, seed=42).n_edges
+    >>> pg.networks.random_network(15, seed=42).n_edges
     68
     """
     n = whole_number("n", n, 1, "random_network")
@@ -210,7 +210,7 @@ def complete(n: int, *, coupling: ArrayLike = 1.0, omega: ArrayLike | None = Non
     Examples
     --------
     >>> import phasegrad as pg
-    >>> pg.complete(5).n_edges
+    >>> pg.networks.complete(5).n_edges
     10
     """
     n = whole_number("n", n, 1, "complete")
@@ -231,7 +231,7 @@ def mean_field(n: int, coupling: float = 1.0, *, omega: ArrayLike | None = None,
     Examples
     --------
     >>> import phasegrad as pg
-    >>> pg.mean_field(100_000, 2.0)
+    >>> pg.networks.mean_field(100_000, 2.0)
     Network(100000 oscillators, 0 edges, mean field, Sine(), node 0 held at phase 0)
     """
     n = whole_number("n", n, 1, "mean_field")
@@ -250,7 +250,7 @@ def ring(n: int, *, coupling: ArrayLike = 1.0, omega: ArrayLike | None = None, *
     Examples
     --------
     >>> import phasegrad as pg
-    >>> network = pg.ring(4, omega=[0.3, 0.0, -0.3, 0.0])
+    >>> network = pg.networks.ring(4, omega=[0.3, 0.0, -0.3, 0.0])
     >>> network.edges.tolist()
     [[0, 1], [0, 3], [1, 2], [2, 3]]
     >>> pg.find_equilibrium(network).phases.round(3)
@@ -296,7 +296,7 @@ def honeycomb(
     Examples
     --------
     >>> import phasegrad as pg
-    >>> network = pg.honeycomb(2, 6)
+    >>> network = pg.networks.honeycomb(2, 6)
     >>> network
     Network(11 oscillators, 12 edges, Sine(), node 0 held at phase 0)
     >>> len(pg.find_equilibria(network)), 3**2
@@ -326,9 +326,9 @@ def lattice(
     Examples
     --------
     >>> import phasegrad as pg
-    >>> pg.lattice(2, 3).edges.tolist()
+    >>> pg.networks.lattice(2, 3).edges.tolist()
     [[0, 1], [0, 3], [1, 2], [1, 4], [2, 5], [3, 4], [4, 5]]
-    >>> pg.lattice(3, 3, periodic=True).n_edges
+    >>> pg.networks.lattice(3, 3, periodic=True).n_edges
     18
     """
     rows = whole_number("rows", rows, 3 if periodic else 1, "lattice")
@@ -358,7 +358,7 @@ def small_world(
     Examples
     --------
     >>> import phasegrad as pg
-    >>> network = pg.small_world(20, 4, 0.1, seed=0)
+    >>> network = pg.networks.small_world(20, 4, 0.1, seed=0)
     >>> network.size, network.n_edges
     (20, 40)
     """
@@ -387,7 +387,7 @@ def random_regular(
     --------
     >>> import numpy as np
     >>> import phasegrad as pg
-    >>> network = pg.random_regular(10, 3, seed=0)
+    >>> network = pg.networks.random_regular(10, 3, seed=0)
     >>> np.bincount(network.edges.ravel()).tolist()
     [3, 3, 3, 3, 3, 3, 3, 3, 3, 3]
     """
@@ -418,7 +418,7 @@ def erdos_renyi(
     Examples
     --------
     >>> import phasegrad as pg
-    >>> pg.erdos_renyi(10_000, 10, seed=0)
+    >>> pg.networks.erdos_renyi(10_000, 10, seed=0)
     Network(10000 oscillators, 50279 edges, Sine(), node 0 held at phase 0)
     """
     n = whole_number("n", n, 2, "erdos_renyi")

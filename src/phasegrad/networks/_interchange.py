@@ -45,7 +45,7 @@ def from_matrix(matrix: Any, omega: ArrayLike | None = None, **options: Any) -> 
     Examples
     --------
     >>> import phasegrad as pg
-    >>> pg.from_matrix([[0, 2, 0], [2, 0, 1], [0, 1, 0]], omega=[0.1, 0, -0.1]).coupling.tolist()
+    >>> pg.networks.from_matrix([[0, 2, 0], [2, 0, 1], [0, 1, 0]], omega=[0.1, 0, -0.1]).coupling.tolist()
     [2.0, 1.0]
     """
     given: Any = matrix if sparse.issparse(matrix) else finite_array("matrix", matrix, "from_matrix")
@@ -89,7 +89,7 @@ def to_matrix(network: Network, *, compressed: bool = False) -> Any:
     Examples
     --------
     >>> import phasegrad as pg
-    >>> pg.to_matrix(pg.ring(3, coupling=[1.0, 2.0, 3.0])).tolist()
+    >>> pg.networks.to_matrix(pg.networks.ring(3, coupling=[1.0, 2.0, 3.0])).tolist()
     [[0.0, 1.0, 2.0], [1.0, 0.0, 3.0], [2.0, 3.0, 0.0]]
     """
     if not compressed:
@@ -177,8 +177,8 @@ def to_networkx(network: Network) -> nx.Graph:
     Examples
     --------
     >>> import phasegrad as pg
-    >>> network = pg.ring(4, coupling=2.0, omega=[0.1, 0.0, -0.1, 0.0])
-    >>> graph = pg.to_networkx(network)
+    >>> network = pg.networks.ring(4, coupling=2.0, omega=[0.1, 0.0, -0.1, 0.0])
+    >>> graph = pg.networks.to_networkx(network)
     >>> graph.edges[0, 1]
     {'weight': 2.0}
     >>> pg.from_networkx(graph) == network

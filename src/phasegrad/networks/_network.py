@@ -218,7 +218,8 @@ class Network:
         Examples
         --------
         >>> import phasegrad as pg
-        >>> network = pg.Network(pg.Layout([(1, 3, 3), (2, 2, 2)], [pg.Link(0, 1, kernel=2)]), 1.0, 0.0)
+        >>> layout = pg.networks.Layout([(1, 3, 3), (2, 2, 2)], [pg.networks.Link(0, 1, kernel=2)])
+        >>> network = pg.Network(layout, 1.0, 0.0)
         >>> network.coupling.shape, network.untied().coupling.shape
         ((8,), (32,))
         """

@@ -6,7 +6,7 @@ the cost, because the two must agree.
 """
 
 from phasegrad.objectives._classes import ClassObjective
-from phasegrad.objectives._cost import Cost, check_cost
+from phasegrad.objectives._cost import Cost, check_cost as check_cost
 from phasegrad.objectives._distances import (
     NearestTarget,
     OneHotPhases,
@@ -15,29 +15,23 @@ from phasegrad.objectives._distances import (
     PeriodicDistance,
 )
 from phasegrad.objectives._entropy import CosineCrossEntropy
-from phasegrad.objectives._formulas import Formula, formula_of
+from phasegrad.objectives._formulas import Formula as Formula, formula_of as formula_of
 from phasegrad.objectives._phases import PhaseTargets
-from phasegrad.objectives._torques import Torques
-
-#: Every objective for classes, by name; the paper's pair is the only one that is not consistent.
-CLASS_OBJECTIVES: dict[str, type[ClassObjective]] = {
-    kind.__name__: kind
-    for kind in (PaperPair, NearestTarget, OutputDifferences, PeriodicDistance, OneHotPhases, CosineCrossEntropy)
-}
+from phasegrad.objectives._torques import Torques as Torques
 
 __all__ = [
-    "CLASS_OBJECTIVES",
     "ClassObjective",
     "CosineCrossEntropy",
     "Cost",
-    "Formula",
     "NearestTarget",
     "OneHotPhases",
     "OutputDifferences",
     "PaperPair",
     "PeriodicDistance",
     "PhaseTargets",
-    "Torques",
-    "check_cost",
-    "formula_of",
 ]
+
+CLASS_OBJECTIVES: dict[str, type[ClassObjective]] = {
+    kind.__name__: kind
+    for kind in (PaperPair, NearestTarget, OutputDifferences, PeriodicDistance, OneHotPhases, CosineCrossEntropy)
+}

@@ -37,9 +37,10 @@ class ClassObjective(Cost):
     Examples
     --------
     >>> import phasegrad as pg
-    >>> issubclass(pg.NearestTarget, pg.ClassObjective), pg.NearestTarget().table(2).tolist()
+    >>> nearest = pg.objectives.NearestTarget()
+    >>> isinstance(nearest, pg.objectives.ClassObjective), nearest.table(2).tolist()
     (True, [[-0.2, 0.2], [0.2, -0.2]])
-    >>> pg.NearestTarget().decide([[-0.2, 0.2], [0.3, 0.0]])
+    >>> pg.objectives.NearestTarget().decide([[-0.2, 0.2], [0.3, 0.0]])
     array([0, 1])
     """
 

@@ -43,7 +43,7 @@ class Cost:
     >>> class Opposite(pg.Cost):
     ...     def cost(self, phases, target):
     ...         return target[..., 0] * (1 + np.cos(phases[..., 0] - phases[..., 1]))
-    >>> network = pg.random_network(6, seed=1)
+    >>> network = pg.networks.random_network(6, seed=1)
     >>> equilibrium = pg.find_equilibrium(network)
     >>> question = (network, equilibrium, Opposite(), [1.0, 1.0])
     >>> exact, nudged = pg.adjoint(*question), pg.centred(*question)

@@ -48,9 +48,9 @@ class NearestTarget(Squares, ClassObjective):
     Examples
     --------
     >>> import phasegrad as pg
-    >>> pg.NearestTarget().decide([[0.0, 0.1], [0.2, 0.1]]).tolist()
+    >>> pg.objectives.NearestTarget().decide([[0.0, 0.1], [0.2, 0.1]]).tolist()
     [0, 1]
-    >>> pg.NearestTarget().decide([-0.4, -0.3]).item()      # largest cosine would say 1
+    >>> pg.objectives.NearestTarget().decide([-0.4, -0.3]).item()      # largest cosine would say 1
     0
     """
 
@@ -84,7 +84,7 @@ class PaperPair(NearestTarget):
     Examples
     --------
     >>> import phasegrad as pg
-    >>> pg.PaperPair().decide([[0.0, 0.1], [0.2, 0.1]]).tolist()
+    >>> pg.objectives.PaperPair().decide([[0.0, 0.1], [0.2, 0.1]]).tolist()
     [0, 1]
     """
 
@@ -117,7 +117,7 @@ class OutputDifferences(NearestTarget):
     Examples
     --------
     >>> import phasegrad as pg
-    >>> objective = pg.OutputDifferences(margin=0.2)
+    >>> objective = pg.objectives.OutputDifferences(margin=0.2)
     >>> float(objective.cost([0.8, 1.2], objective.table(2)[0]).round(12))
     0.0
     """
@@ -165,7 +165,7 @@ class PeriodicDistance(NearestTarget):
     Examples
     --------
     >>> import math, phasegrad as pg
-    >>> objective = pg.PeriodicDistance()
+    >>> objective = pg.objectives.PeriodicDistance()
     >>> float(objective.cost([-0.7 + 2 * math.pi, 0.7], [-0.7, 0.7]).round(12))
     0.0
     """
@@ -215,7 +215,7 @@ class OneHotPhases(PeriodicDistance):
     Examples
     --------
     >>> import phasegrad as pg
-    >>> pg.OneHotPhases().decide([[0.3, 0.4], [2.0, 3.0]]).tolist()
+    >>> pg.objectives.OneHotPhases().decide([[0.3, 0.4], [2.0, 3.0]]).tolist()
     [1, 0]
     """
 

@@ -28,7 +28,7 @@ class Torques(Cost):
     --------
     >>> import phasegrad as pg
     >>> network = pg.layered(2, 5, 2, seed=0)
-    >>> pulled = pg.find_equilibrium(network, [0.5, -0.5], nudge=pg.Nudge(pg.Torques(), [0.3, -0.3], -2.0))
+    >>> pulled = pg.find_equilibrium(network, [0.5, -0.5], nudge=pg.Nudge(pg.objectives.Torques(), [0.3, -0.3], -2.0))
     >>> pulled.stable.item()
     True
     """

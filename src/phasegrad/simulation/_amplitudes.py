@@ -53,7 +53,7 @@ class AmplitudeTrajectory:
     Examples
     --------
     >>> import phasegrad as pg
-    >>> run = pg.simulate_amplitudes(pg.ring(4), [0.0, 1.0])
+    >>> run = pg.simulation.simulate_amplitudes(pg.networks.ring(4), [0.0, 1.0])
     >>> run.amplitudes[-1].round(6).tolist()
     [1.0, 1.0, 1.0, 1.0]
     """
@@ -104,7 +104,7 @@ def simulate_amplitudes(
 
     >>> import phasegrad as pg
     >>> network = pg.Network([[0, 1]], 1.5, [-3.0, 3.0])
-    >>> bool(pg.simulate_amplitudes(network, [0, 50], start=[0.0, 1.0]).amplitudes[-1].max() < 1e-6)
+    >>> bool(pg.simulation.simulate_amplitudes(network, [0, 50], start=[0.0, 1.0]).amplitudes[-1].max() < 1e-6)
     True
     """
     attraction = positive_float("attraction", attraction, _OWNER)

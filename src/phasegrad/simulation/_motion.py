@@ -5,7 +5,7 @@ r"""Equations of motion: what moves a flat batch of samples at a time.
 All oscillators move but clamped inputs and a reference that is grounded. Where nothing else fixes the frame that of
 every network turns uniformly with its Omega = sum omega_i / sum d_i, the common frequency of a locked network with
 reciprocal coupling, as it is at the first time. There F_i = omega_i - d_i Omega + ..., which for equal damping is what
-`phasegrad.force` states. A nudge is counted from the reference, on which its reaction acts, so that it can rest where
+`force` states. A nudge is counted from the reference, on which its reaction acts, so that it can rest where
 `find_equilibrium` finds it.
 """
 

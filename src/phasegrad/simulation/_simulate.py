@@ -128,10 +128,10 @@ def simulate(
     Examples
     --------
     >>> import numpy as np, phasegrad as pg
-    >>> run = pg.simulate(pg.ring(5, omega=[-0.2, 0.1, 0.0, 0.3, -0.2]), np.linspace(0, 60, 121))
+    >>> run = pg.simulate(pg.networks.ring(5, omega=[-0.2, 0.1, 0.0, 0.3, -0.2]), np.linspace(0, 60, 121))
     >>> run.phases.shape, bool(run.locked.all()), round(float(run.order_parameter()[-1]), 4)
     ((121, 5), True, 0.9943)
-    >>> rings = [pg.ring(5, omega=[-0.2, 0.1, 0.0, 0.3, -0.2], coupling=k) for k in (0.1, 1.0)]
+    >>> rings = [pg.networks.ring(5, omega=[-0.2, 0.1, 0.0, 0.3, -0.2], coupling=k) for k in (0.1, 1.0)]
     >>> pg.simulate(rings, np.linspace(0, 60, 121)).locked.all(axis=-1)
     array([False,  True])
     """

@@ -68,7 +68,7 @@ class Trajectory:
     Examples
     --------
     >>> import phasegrad as pg
-    >>> run = pg.simulate(pg.ring(5, omega=[-0.2, 0.1, 0.0, 0.3, -0.2]), [0.0, 30.0, 60.0])
+    >>> run = pg.simulate(pg.networks.ring(5, omega=[-0.2, 0.1, 0.0, 0.3, -0.2]), [0.0, 30.0, 60.0])
     >>> run.order_parameter().round(3).tolist(), bool(abs(run.locked_frequency) < 1e-9)
     ([1.0, 0.994, 0.994], True)
     """

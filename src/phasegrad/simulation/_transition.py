@@ -83,7 +83,7 @@ class Transition:
     Examples
     --------
     >>> import phasegrad as pg
-    >>> found = pg.transition("lorentzian", [3.0], size=500)
+    >>> found = pg.simulation.transition("lorentzian", [3.0], size=500)
     >>> found.critical, found.theory.round(3).tolist()
     (1.0, [0.816])
     """
@@ -172,7 +172,7 @@ def transition(
     Examples
     --------
     >>> import phasegrad as pg
-    >>> found = pg.transition("lorentzian", [1.5, 2.0, 4.0], size=1000)
+    >>> found = pg.simulation.transition("lorentzian", [1.5, 2.0, 4.0], size=1000)
     >>> found.theory.round(3).tolist(), bool(found.error < 0.02)
     ([0.577, 0.707, 0.866], True)
     """

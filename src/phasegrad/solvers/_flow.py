@@ -46,8 +46,8 @@ class GradientFlow:
     Examples
     --------
     >>> import phasegrad as pg
-    >>> network = pg.ring(6, omega=[0.5, 0, 0, -0.5, 0, 0])
-    >>> bool(pg.find_equilibrium(network, solver=pg.GradientFlow()).stable)
+    >>> network = pg.networks.ring(6, omega=[0.5, 0, 0, -0.5, 0, 0])
+    >>> bool(pg.find_equilibrium(network, solver=pg.solvers.GradientFlow()).stable)
     True
     """
 

@@ -99,8 +99,8 @@ class Newton:
     Examples
     --------
     >>> import numpy as np, phasegrad as pg
-    >>> network = pg.random_regular(1000, 6, omega=np.random.default_rng(0).normal(0, 0.3, 1000))
-    >>> bool(pg.find_equilibrium(network, solver=pg.Newton(preconditioner="jacobi")).stable)
+    >>> network = pg.networks.random_regular(1000, 6, omega=np.random.default_rng(0).normal(0, 0.3, 1000))
+    >>> bool(pg.find_equilibrium(network, solver=pg.solvers.Newton(preconditioner="jacobi")).stable)
     True
     """
 

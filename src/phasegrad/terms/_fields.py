@@ -39,11 +39,11 @@ class NodeField(Term):
     A pull at the third harmonic, and a gradient by its strength:
 
     >>> import numpy as np, phasegrad as pg
-    >>> class Third(pg.NodeField):
-    ...     every = (pg.Parameter("third_strength", least=0.0), pg.Parameter("third_phase", default=0.0))
+    >>> class Third(pg.terms.NodeField):
+    ...     every = (pg.terms.Parameter("third_strength", least=0.0), pg.terms.Parameter("third_phase", default=0.0))
     ...     word = "third harmonic"
-    ...     interaction = pg.OddSeries((0, 0, 1))
-    >>> network = pg.ring(4, omega=[0.2, -0.1, 0.0, -0.1], outputs=[2], terms=[Third()], third_strength=0.3)
+    ...     interaction = pg.terms.OddSeries((0, 0, 1))
+    >>> network = pg.networks.ring(4, omega=[0.2, -0.1, 0.0, -0.1], outputs=[2], terms=[Third()], third_strength=0.3)
     >>> network
     Network(4 oscillators, 4 edges, 1 output, third harmonic, Sine(), gauge fixed from outside)
     >>> equilibrium = pg.find_equilibrium(network)

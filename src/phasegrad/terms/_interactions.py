@@ -48,7 +48,7 @@ class Interaction(ABC):
     --------
     >>> import numpy as np
     >>> import phasegrad as pg
-    >>> class Steep(pg.Interaction):
+    >>> class Steep(pg.terms.Interaction):
     ...     def value(self, phi):
     ...         return np.sin(phi) + np.sin(3 * phi) / 9
     ...
@@ -57,7 +57,7 @@ class Interaction(ABC):
     ...
     ...     def potential(self, phi):
     ...         return -np.cos(phi) - np.cos(3 * phi) / 27
-    >>> network = pg.ring(4, interaction=Steep(), omega=[0.3, 0.0, -0.3, 0.0])
+    >>> network = pg.networks.ring(4, interaction=Steep(), omega=[0.3, 0.0, -0.3, 0.0])
     >>> pg.find_equilibrium(network).phases.round(3)
     array([ 0.   , -0.113, -0.226, -0.113])
     """
@@ -159,7 +159,7 @@ class Sine(Interaction):
     Examples
     --------
     >>> import phasegrad as pg
-    >>> pg.ring(3).interaction
+    >>> pg.networks.ring(3).interaction
     Sine()
     """
 
@@ -208,7 +208,7 @@ class OddSeries(Interaction):
     Examples
     --------
     >>> import phasegrad as pg
-    >>> network = pg.ring(4, interaction=pg.OddSeries([1.0, 0.0, -0.2]), omega=[0.3, 0.0, -0.3, 0.0])
+    >>> network = pg.networks.ring(4, interaction=pg.terms.OddSeries([1.0, 0.0, -0.2]), omega=[0.3, 0.0, -0.3, 0.0])
     >>> pg.find_equilibrium(network).phases.round(3)
     array([ 0.   , -0.319, -0.638, -0.319])
     """

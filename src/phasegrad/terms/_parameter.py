@@ -40,7 +40,7 @@ class Parameter:
     Examples
     --------
     >>> import phasegrad as pg
-    >>> pg.Parameter("depth", default=0.0, least=0.0)
+    >>> pg.terms.Parameter("depth", default=0.0, least=0.0)
     Parameter(name='depth', on='nodes', default=0.0, least=0.0, decays=False)
     """
 

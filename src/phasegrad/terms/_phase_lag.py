@@ -32,7 +32,7 @@ class PhaseLag(Coupling):
     A ring in phase, each oscillator slowed down by two neighbours:
 
     >>> import math, phasegrad as pg
-    >>> network = pg.ring(5, lag=0.3)
+    >>> network = pg.networks.ring(5, lag=0.3)
     >>> equilibrium = pg.find_equilibrium(network, eigenvalue=True)
     >>> bool(equilibrium.stable), round(float(equilibrium.drift), 6), round(-2 * math.sin(0.3), 6)
     (True, -0.59104, -0.59104)

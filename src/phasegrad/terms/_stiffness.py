@@ -31,7 +31,7 @@ class Stiffness(NamedTuple):
     --------
     >>> import numpy as np
     >>> import phasegrad as pg
-    >>> pg.Stiffness(diagonal=np.ones((1, 3)))
+    >>> pg.terms.Stiffness(diagonal=np.ones((1, 3)))
     Stiffness(forward=None, backward=None, diagonal=array([[1., 1., 1.]]), sums=None, outer=None)
     """
 

@@ -50,8 +50,8 @@ class Term(EngineInterface):
     --------
     >>> import numpy as np
     >>> import phasegrad as pg
-    >>> class Tilt(pg.Term):
-    ...     every = (pg.Parameter("gain"),)
+    >>> class Tilt(pg.terms.Term):
+    ...     every = (pg.terms.Parameter("gain"),)
     ...     load = np.array([1.0, 0.0, -1.0])
     ...
     ...     def force(self, graph, values, phases):

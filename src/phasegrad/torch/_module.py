@@ -13,8 +13,7 @@ from torch import Tensor, nn
 
 from phasegrad._validation import choice, positive_float, whole_number
 from phasegrad.networks import Convolution, Dense, Network, layers
-from phasegrad.torch._operators import certify as certified
-from phasegrad.torch._operators import settle
+from phasegrad.torch._operators import certify as certified, settle
 from phasegrad.torch._registry import registered
 from phasegrad.torch._states import SIGNS
 

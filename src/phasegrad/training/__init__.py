@@ -1,65 +1,64 @@
 """Training: one plan, one run, any engine behind one seam."""
 
-from phasegrad.training._descent import HALVINGS
-from phasegrad.training._engine import Engine, Problem, Progress, Tallies, tally
-from phasegrad.training._files import load_state, save_state
-from phasegrad.training._history import DeviceError, History, Training, TrainingState, TrainingWarning
-from phasegrad.training._lanes import processors
-from phasegrad.training._learner import Learner, missing
-from phasegrad.training._optimizers import (
-    Adam,
-    Arrays,
-    Constant,
-    Cosine,
-    Memory,
-    Momentum,
-    Optimizer,
-    Schedule,
-    Staircase,
+from phasegrad.equilibria import Settling
+from phasegrad.training._descent import HALVINGS as HALVINGS
+from phasegrad.training._engine import (
+    Engine as Engine,
+    Problem as Problem,
+    Progress as Progress,
+    Tallies as Tallies,
+    tally as tally,
 )
-from phasegrad.training._plan import Plan, Shuffle, classifier_plan, image_plan, paper_plan
-from phasegrad.training._samples import Samples
-from phasegrad.training._tensors import DTYPES
-from phasegrad.training._train import ENGINES, Interrupted, Report, check_device, prepare, train, train_whole
+from phasegrad.training._files import load_state, save_state
+from phasegrad.training._history import (
+    DeviceError as DeviceError,
+    History as History,
+    Training,
+    TrainingState,
+    TrainingWarning,
+)
+from phasegrad.training._lanes import processors as processors
+from phasegrad.training._learner import Learner as Learner, missing as missing
+from phasegrad.training._optimizers import (
+    Adam as Adam,
+    Arrays as Arrays,
+    Constant as Constant,
+    CosineDecay as CosineDecay,
+    Memory as Memory,
+    Momentum as Momentum,
+    Optimizer as Optimizer,
+    Schedule as Schedule,
+    Staircase as Staircase,
+)
+from phasegrad.training._plan import (
+    Plan,
+    Shuffle as Shuffle,
+    classifier_plan,
+    image_plan,
+    paper_plan,
+)
+from phasegrad.training._samples import Samples as Samples
+from phasegrad.training._tensors import DTYPES as DTYPES
+from phasegrad.training._train import (
+    ENGINES as ENGINES,
+    Interrupted as Interrupted,
+    Report as Report,
+    check_device as check_device,
+    prepare as prepare,
+    train,
+    train_whole as train_whole,
+)
 
 __all__ = [
-    "DTYPES",
-    "ENGINES",
-    "HALVINGS",
-    "Adam",
-    "Arrays",
-    "Constant",
-    "Cosine",
-    "DeviceError",
-    "Engine",
-    "History",
-    "Interrupted",
-    "Learner",
-    "Memory",
-    "Momentum",
-    "Optimizer",
     "Plan",
-    "Problem",
-    "Progress",
-    "Report",
-    "Samples",
-    "Schedule",
-    "Shuffle",
-    "Staircase",
-    "Tallies",
+    "Settling",
     "Training",
     "TrainingState",
     "TrainingWarning",
-    "check_device",
     "classifier_plan",
     "image_plan",
     "load_state",
-    "missing",
     "paper_plan",
-    "prepare",
-    "processors",
     "save_state",
-    "tally",
     "train",
-    "train_whole",
 ]

@@ -32,10 +32,10 @@ def save_state(path: str | os.PathLike[str], state: TrainingState) -> None:
     >>> import tempfile
     >>> import phasegrad as pg
     >>> network, data = pg.layered(2, 5, 2, seed=0), pg.datasets.vowels("a,i")
-    >>> half = pg.train(network, data, pg.paper_plan(epochs=4), until=2)
+    >>> half = pg.train(network, data, pg.training.paper_plan(epochs=4), until=2)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     pg.save_state(f"{folder}/half.npz", half.state)
-    ...     state = pg.load_state(f"{folder}/half.npz")
+    ...     pg.training.save_state(f"{folder}/half.npz", half.state)
+    ...     state = pg.training.load_state(f"{folder}/half.npz")
     >>> state.epoch
     2
     """
@@ -76,11 +76,11 @@ def load_state(path: str | os.PathLike[str]) -> TrainingState:
     Examples
     --------
     >>> import os, tempfile, phasegrad as pg
-    >>> data, network = pg.datasets.xor(), pg.signed_layers(2, 3, 2)
+    >>> data, network = pg.datasets.xor(), pg.networks.signed_layers(2, 3, 2)
     >>> half = pg.train(network, data, epochs=4, until=2)
     >>> place = os.path.join(tempfile.mkdtemp(), "half.npz")
-    >>> pg.save_state(place, half.state)
-    >>> rest = pg.train(network, data, epochs=4, state=pg.load_state(place))
+    >>> pg.training.save_state(place, half.state)
+    >>> rest = pg.train(network, data, epochs=4, state=pg.training.load_state(place))
     >>> rest.network == pg.train(network, data, epochs=4).network
     True
     """

@@ -41,8 +41,8 @@ class TrainingWarning(UserWarning):
     >>> import warnings
     >>> import phasegrad as pg
     >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("error", pg.TrainingWarning)  # a training that ends early raises here
-    ...     result = pg.train(pg.layered(2, 5, 2, seed=0), pg.datasets.vowels("a,i"), pg.paper_plan(epochs=1))
+    ...     warnings.simplefilter("error", pg.training.TrainingWarning)  # a training that ends early raises here
+    ...     result = pg.train(pg.layered(2, 5, 2, seed=0), pg.datasets.vowels("a,i"), pg.training.paper_plan(epochs=1))
     >>> result.ended
     'finished'
     """
@@ -92,7 +92,8 @@ class History:
     --------
     >>> import phasegrad as pg
     >>> networks = [pg.layered(2, 5, 2, seed=seed) for seed in range(2)]
-    >>> history = pg.train(networks, pg.datasets.vowels("a,i"), pg.paper_plan(epochs=2, evaluate_every=1)).history
+    >>> plan = pg.training.paper_plan(epochs=2, evaluate_every=1)
+    >>> history = pg.train(networks, pg.datasets.vowels("a,i"), plan).history
     >>> history.epoch, history.test_accuracy.shape, int(history.skipped.sum())
     (array([0, 1, 2]), (2, 3), 0)
     """
@@ -259,7 +260,7 @@ class TrainingState:
     Examples
     --------
     >>> import phasegrad as pg
-    >>> network, data, plan = pg.layered(2, 5, 2, seed=0), pg.datasets.vowels("a,i"), pg.paper_plan(epochs=4)
+    >>> network, data, plan = pg.layered(2, 5, 2, seed=0), pg.datasets.vowels("a,i"), pg.training.paper_plan(epochs=4)
     >>> half = pg.train(network, data, plan, until=2)
     >>> half.state.epoch
     2
@@ -334,7 +335,7 @@ class Training:
     --------
     >>> import phasegrad as pg
     >>> data = pg.datasets.xor()
-    >>> network = pg.signed_layers(2, 1, 2, rest=pg.CosineCrossEntropy.undecided, gain=2.0, skip=True)
+    >>> network = pg.networks.signed_layers(2, 1, 2, rest=pg.CosineCrossEntropy.undecided, gain=2.0, skip=True)
     >>> result = pg.train(network, data, epochs=3)
     >>> result.ended, result.network.size, result.state.epoch, result.engine
     ('finished', 5, 3, 'batch')

@@ -80,7 +80,7 @@ class Momentum(Optimizer):
     Examples
     --------
     >>> import phasegrad as pg
-    >>> pg.Plan(optimizer=pg.Momentum(0.5)).optimizer
+    >>> pg.Plan(optimizer=pg.optim.Momentum(0.5)).optimizer
     Momentum(momentum=0.5)
     """
 
@@ -112,13 +112,13 @@ class Adam(Optimizer):
     See Also
     --------
     Momentum : Descent with momentum.
-    Cosine : Half a cosine as the schedule of the rate.
+    CosineDecay : Half a cosine as the schedule of the rate.
     Plan : How networks are trained.
 
     Examples
     --------
     >>> import phasegrad as pg
-    >>> pg.Plan(optimizer=pg.Adam(second=0.99)).optimizer
+    >>> pg.Plan(optimizer=pg.optim.Adam(second=0.99)).optimizer
     Adam(first=0.9, second=0.99, epsilon=1e-08)
     """
 
@@ -184,7 +184,7 @@ class Constant(Schedule):
 
 
 @dataclass(frozen=True)
-class Cosine(Schedule):
+class CosineDecay(Schedule):
     """Half a cosine from 1 down to ``final``.
 
     See Also
@@ -195,14 +195,14 @@ class Cosine(Schedule):
     Examples
     --------
     >>> import phasegrad as pg
-    >>> pg.Plan(schedule=pg.Cosine(final=0.1)).schedule
-    Cosine(final=0.1)
+    >>> pg.Plan(schedule=pg.optim.CosineDecay(final=0.1)).schedule
+    CosineDecay(final=0.1)
     """
 
     final: float = 0.0
 
     def __post_init__(self) -> None:
-        float_between("final", self.final, 0, 1, "Cosine")
+        float_between("final", self.final, 0, 1, "CosineDecay")
 
     def factor(self, progress: float) -> float:
         """Return the half cosine."""
@@ -226,4 +226,4 @@ class Staircase(Schedule):
 
 
 OPTIMIZERS: dict[str, Optimizer] = {"adam": Adam(), "momentum": Momentum(), "sgd": Momentum(0.0)}
-SCHEDULES: dict[str, Schedule] = {"constant": Constant(), "cosine": Cosine(), "staircase": Staircase()}
+SCHEDULES: dict[str, Schedule] = {"constant": Constant(), "cosine": CosineDecay(), "staircase": Staircase()}

@@ -128,7 +128,7 @@ class Plan:
     Examples
     --------
     >>> import phasegrad as pg
-    >>> plan = pg.Plan(learn={"coupling": 0.01, "field_phase": 0.003}, epochs=20, optimizer=pg.Momentum(0.9))
+    >>> plan = pg.Plan(learn={"coupling": 0.01, "field_phase": 0.003}, epochs=20, optimizer=pg.optim.Momentum(0.9))
     >>> plan.rates
     {'coupling': 0.01, 'field_phase': 0.003}
     >>> plan.replace(epochs=50).epochs
@@ -291,7 +291,7 @@ def paper_plan(learn: Learn = "omega", **changes: Any) -> Plan:
     Examples
     --------
     >>> import phasegrad as pg
-    >>> plan = pg.paper_plan({"omega": 0.01, "coupling": 0.5}, objective=pg.NearestTarget())
+    >>> plan = pg.training.paper_plan({"omega": 0.01, "coupling": 0.5}, objective=pg.objectives.NearestTarget())
     >>> plan.rates, plan.batch_size
     ({'omega': 0.01, 'coupling': 0.5}, 1)
     """
@@ -322,7 +322,7 @@ def classifier_plan(**changes: Any) -> Plan:
     Examples
     --------
     >>> import phasegrad as pg
-    >>> pg.classifier_plan(epochs=20).objective
+    >>> pg.training.classifier_plan(epochs=20).objective
     CosineCrossEntropy(sharpness=16.0)
     """
     return Plan(learn=LAYER_PARAMETERS, learning_rate=0.005, objective=CosineCrossEntropy(sharpness=16.0)).replace(
@@ -365,7 +365,7 @@ def image_plan(**changes: Any) -> Plan:
     --------
     >>> import phasegrad as pg
     >>> network = pg.layers(784, pg.Dense(1000), pg.Dense(10), gain=0.4, field=2.0)
-    >>> plan = pg.image_plan(epochs=2, augmentation=pg.datasets.Shifts(1))
+    >>> plan = pg.training.image_plan(epochs=2, augmentation=pg.datasets.Shifts(1))
     >>> plan.rates["coupling"], plan.batch_size, plan.objective
     (0.005, 256, CosineCrossEntropy(sharpness=8.0))
 

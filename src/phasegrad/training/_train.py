@@ -156,8 +156,8 @@ def train(
     --------
     >>> import phasegrad as pg
     >>> data = pg.datasets.vowels(["a", "i"], seed=0)
-    >>> start = pg.spectral_frequencies(pg.layered(2, 5, 2, seed=0))
-    >>> result = pg.train(start, data, pg.paper_plan(epochs=20))
+    >>> start = pg.initial.spectral_frequencies(pg.layered(2, 5, 2, seed=0))
+    >>> result = pg.train(start, data, pg.training.paper_plan(epochs=20))
     >>> float(result.history.test_accuracy[0, -1].round(2))
     0.93
 
@@ -165,7 +165,7 @@ def train(
 
     >>> import numpy as np
     >>> x = np.linspace(-1, 1, 20)[:, None]
-    >>> network = pg.signed_layers(1, 8, 1)
+    >>> network = pg.networks.signed_layers(1, 8, 1)
     >>> fit = pg.train(network, (x, np.sin(2 * x)), objective=pg.PhaseTargets(), epochs=50, learning_rate=0.03)
     >>> bool(fit.history.train_loss[0, -1] < 0.1 * fit.history.train_loss[0, 0])
     True

@@ -1,7 +1,7 @@
 """What a study is: claims with their published figures and rules, the pieces of work, and what they show.
 
-A study declares; `phasegrad_paper.reproduction` runs its pieces and keeps their results; `phasegrad_paper.report` draws and writes.
-Verdicts and all sentences about a claim are made here, from its rules and the measured values alone.
+A study declares; `phasegrad_paper.reproduction` runs its pieces and keeps their results; `phasegrad_paper.report`
+draws and writes. Verdicts and all sentences about a claim are made here, from its rules and the measured values alone.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure to draw: the name of a drawing in `phasegrad_paper.report`, the words around it, and the plain data it needs.
+    """A figure to draw: the name of a drawing in `phasegrad_paper.report`, the words around it, and its data.
 
     ``alternative`` says what the picture shows, for those who do not see it.
     """

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mutants import campaign
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def main(words: list[str] | None = None) -> int:

@@ -107,7 +107,11 @@ def _is_test_file(name: str) -> bool:
 def watched(base: Path) -> dict[str, str]:
     """Return the digest of every Python file of the library and the tests, without this tool."""
     names = [name for name in trees.files_of(base) if name.endswith(".py") and name.startswith(("src/", "tests/"))]
-    return {name: trees.digest((base / name).read_bytes()) for name in names if not name.startswith("tests/mutants/")}
+    return {
+        name: trees.digest((base / name).read_bytes())
+        for name in names
+        if not name.startswith("tests/support/mutants/")
+    }
 
 
 def record(

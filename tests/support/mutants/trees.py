@@ -72,7 +72,7 @@ def enter(place: Path, *, writes: bool) -> None:
     """Let this process, a child, and all that it starts work in a copy of the tree, writing compiled files or not."""
     os.chdir(place)
     source = str(place / "src")
-    own = {str(Path(__file__).parents[1]), str(Path(__file__).parents[2]), ""}
+    own = {str(Path(__file__).parents[2]), str(Path(__file__).parents[3]), ""}
     sys.path[:] = [source, *(path for path in sys.path if path not in own)]
     os.environ["PYTHONPATH"] = source
     sys.dont_write_bytecode = not writes

@@ -48,7 +48,7 @@ def adjoint(
     Examples
     --------
     >>> import phasegrad as pg
-    >>> network = pg.random_network(15, seed=42)
+    >>> network = pg.networks.random_network(15, seed=42)
     >>> equilibrium = pg.find_equilibrium(network)
     >>> pg.adjoint(network, equilibrium, pg.PhaseTargets(), [-0.2, 0.2]).omega.shape
     (15,)

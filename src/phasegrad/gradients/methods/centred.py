@@ -57,7 +57,7 @@ def centred(
     Four nudges up to 0.1, and an error of order 1e-4 where two would leave one of 1e-2:
 
     >>> import phasegrad as pg
-    >>> network = pg.random_network(10, seed=0)
+    >>> network = pg.networks.random_network(10, seed=0)
     >>> question = (network, pg.find_equilibrium(network), pg.PhaseTargets(), [-0.2, 0.2])
     >>> two, four = (pg.centred(*question, beta=0.1, points=points) for points in (2, 4))
     >>> bool(four.relative_error("omega") < 0.1 * two.relative_error("omega"))
@@ -65,8 +65,8 @@ def centred(
 
     One reading of each state, off by a picosecond at 3 GHz:
 
-    >>> measured = pg.centred(*question, nudge="held", readout=pg.Readout.from_time(1e-12, 3e9))
-    >>> pg.cosine(measured, pg.adjoint(*question)) > 0.99
+    >>> measured = pg.centred(*question, nudge="held", readout=pg.measurement.Readout.from_time(1e-12, 3e9))
+    >>> pg.gradients.cosine(measured, pg.adjoint(*question)) > 0.99
     True
 
     References

@@ -79,9 +79,9 @@ def continuous(
     Half the rate, half the error:
 
     >>> import phasegrad as pg
-    >>> network = pg.random_network(10, seed=0)
+    >>> network = pg.networks.random_network(10, seed=0)
     >>> question = (network, pg.find_equilibrium(network), pg.PhaseTargets(), [-0.2, 0.2])
-    >>> slow, fast = (pg.continuous(*question, rate=rate, beta=1e-6) for rate in (0.005, 0.01))
+    >>> slow, fast = (pg.gradients.continuous(*question, rate=rate, beta=1e-6) for rate in (0.005, 0.01))
     >>> round(float(fast.relative_error("omega") / slow.relative_error("omega")), 1)
     2.0
 

@@ -69,11 +69,11 @@ def dyadic(
     Examples
     --------
     >>> import numpy as np, phasegrad as pg
-    >>> network = pg.random_network(10, seed=0)
-    >>> matrix = np.tril(pg.to_matrix(network)) + 0.2 * np.triu(pg.to_matrix(network))
-    >>> directed = pg.from_matrix(matrix, omega=network.omega, outputs=network.outputs)
+    >>> network = pg.networks.random_network(10, seed=0)
+    >>> matrix = np.tril(pg.networks.to_matrix(network)) + 0.2 * np.triu(pg.networks.to_matrix(network))
+    >>> directed = pg.networks.from_matrix(matrix, omega=network.omega, outputs=network.outputs)
     >>> question = (directed, pg.find_equilibrium(directed), pg.PhaseTargets(), [-0.2, 0.2])
-    >>> 1 - pg.cosine(pg.dyadic(*question), pg.adjoint(*question)) < 1e-9
+    >>> 1 - pg.gradients.cosine(pg.gradients.dyadic(*question), pg.adjoint(*question)) < 1e-9
     True
 
     References

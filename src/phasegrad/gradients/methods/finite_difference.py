@@ -82,7 +82,7 @@ def finite_difference(
     >>> import phasegrad as pg
     >>> network = pg.layered(2, 5, 2, seed=0)
     >>> question = (network, pg.find_equilibrium(network, [0.8, -0.6]), pg.PhaseTargets(), [-0.2, 0.2])
-    >>> print(f"{pg.cosine(pg.finite_difference(*question), pg.adjoint(*question)):.8f}")
+    >>> print(f"{pg.gradients.cosine(pg.gradients.finite_difference(*question), pg.adjoint(*question)):.8f}")
     1.00000000
     """
     if step is not None:

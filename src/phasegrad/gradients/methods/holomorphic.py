@@ -52,7 +52,7 @@ def holomorphic(
     >>> import phasegrad as pg
     >>> network = pg.layered(2, 5, 2, seed=0)
     >>> question = (network, pg.find_equilibrium(network, [0.8, -0.6]), pg.PhaseTargets(), [-0.2, 0.2])
-    >>> bool(pg.holomorphic(*question).relative_error("omega") < 1e-12)
+    >>> bool(pg.gradients.holomorphic(*question).relative_error("omega") < 1e-12)
     True
 
     References

@@ -54,9 +54,9 @@ def random_sign(
     The mean over the same sample a thousand times is as good as a centred gradient:
 
     >>> import numpy as np, phasegrad as pg
-    >>> network = pg.random_network(10, seed=0)
+    >>> network = pg.networks.random_network(10, seed=0)
     >>> question = (network, pg.find_equilibrium(network), pg.PhaseTargets())
-    >>> many = pg.random_sign(*question, np.tile([-0.2, 0.2], (1000, 1)), beta=0.1)
+    >>> many = pg.gradients.random_sign(*question, np.tile([-0.2, 0.2], (1000, 1)), beta=0.1)
     >>> exact, one = pg.adjoint(*question, [-0.2, 0.2]), pg.two_phase(*question, [-0.2, 0.2], beta=0.1)
     >>> off = [abs(each - exact.omega).max() for each in (many.omega.mean(axis=0), one.omega)]
     >>> bool(off[0] < 0.2 * off[1])

@@ -118,9 +118,9 @@ def stochastic(
     Cooled to a tenth, its distance from the gradient without noise is a tenth:
 
     >>> import phasegrad as pg
-    >>> network = pg.random_network(10, seed=0)
+    >>> network = pg.networks.random_network(10, seed=0)
     >>> question = (network, pg.find_equilibrium(network), pg.PhaseTargets(), [-0.2, 0.2])
-    >>> hot, cold = (pg.stochastic(*question, temperature=t, beta=1e-3) for t in (1e-2, 1e-3))
+    >>> hot, cold = (pg.gradients.stochastic(*question, temperature=t, beta=1e-3) for t in (1e-2, 1e-3))
     >>> round(float(hot.relative_error("omega") / cold.relative_error("omega")))
     10
 

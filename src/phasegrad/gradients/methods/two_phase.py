@@ -77,11 +77,11 @@ def two_phase(
     Couplings a fifth as strong in one direction, and a correction that makes up for it:
 
     >>> import numpy as np
-    >>> network = pg.random_network(10, seed=0)
-    >>> matrix = np.tril(pg.to_matrix(network)) + 0.2 * np.triu(pg.to_matrix(network))
-    >>> directed = pg.from_matrix(matrix, omega=network.omega, outputs=network.outputs)
+    >>> network = pg.networks.random_network(10, seed=0)
+    >>> matrix = np.tril(pg.networks.to_matrix(network)) + 0.2 * np.triu(pg.networks.to_matrix(network))
+    >>> directed = pg.networks.from_matrix(matrix, omega=network.omega, outputs=network.outputs)
     >>> question = (directed, pg.find_equilibrium(directed), pg.PhaseTargets(), [-0.2, 0.2])
-    >>> 1 - pg.cosine(pg.two_phase(*question, correction="asymmetric"), pg.adjoint(*question)) < 1e-6
+    >>> 1 - pg.gradients.cosine(pg.two_phase(*question, correction="asymmetric"), pg.adjoint(*question)) < 1e-6
     True
 
     References

@@ -1,7 +1,7 @@
 """Images: how far networks of oscillators get on MNIST, Fashion-MNIST and CIFAR-10; asked for by name, not by default.
 
-`EXPERIMENTS` is the table of all settings. ``python -m phasegrad_paper.studies.images OUT.json`` computes its runs where
-there is little more than NumPy and PyTorch, and ``phasegrad reproduce images`` the same as pieces of a study.
+`EXPERIMENTS` is the table of all settings. ``python -m phasegrad_paper.studies.images OUT.json`` computes its runs
+where there is little more than NumPy and PyTorch, and ``phasegrad reproduce images`` the same as pieces of a study.
 """
 
 from phasegrad_paper.studies.images.claims import STUDY, judged, study

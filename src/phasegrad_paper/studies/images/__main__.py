@@ -1,4 +1,4 @@
-"""Runs on images without the command line's packages: python -m phasegrad_paper.studies.images OUT.json --device cuda."""
+"""Runs on images without the command line: python -m phasegrad_paper.studies.images OUT.json --device cuda."""
 
 from __future__ import annotations
 

@@ -9,8 +9,7 @@ from phasegrad_paper.studies.images import work
 from phasegrad_paper.studies.images.experiments import ALL_COUPLINGS, EXPERIMENTS, GRADIENTS
 from phasegrad_paper.studies.images.results import Results
 from phasegrad_paper.studies.images.tables import GOWER, GOWER_FASHION, RAGEAU, tables
-from phasegrad_paper.studies.measures import Quantity
-from phasegrad_paper.studies.measures import Results as Found
+from phasegrad_paper.studies.measures import Quantity, Results as Found
 from phasegrad_paper.studies.piece import Piece
 from phasegrad_paper.studies.rules import at_least, none
 from phasegrad_paper.studies.study import Claim, Judgement, Study, Table, check
