@@ -10,7 +10,7 @@ from typing import Any
 from griffe import Extension, Object
 
 sys.path.insert(0, str(Path(__file__).parent))
-from reference import public_names, source_of
+from reference import full_name, public_names, source_of
 
 _SEE_ALSO = re.compile(r"^See Also\n-+\n((?:\S.*\n?)+)", re.MULTILINE)
 #: Several parameters described together, without a type: each has its own in the signature.
@@ -39,14 +39,15 @@ class Links(Extension):
 
     def _see_also(self, found: re.Match[str]) -> str:
         entries = (line.partition(" : ")[::2] for line in found[1].strip().split("\n"))
-        items = [f"- [`{name}`][{self.targets[name]}]: {words}" for name, words in entries]
+        items = [f"- [`{name}`][{self.targets[full_name(name) or name]}]: {words}" for name, words in entries]
         return "\n".join(["See Also", "--------", *items, ""])
 
     def _names(self, line: str, path: str) -> str:
         def link(found: re.Match[str]) -> str:
             name = found[1].removeprefix("phasegrad.").removeprefix("pg.")
             home = self.places.get(path, "").rpartition(".")[0]
-            target = next((self.targets[n] for n in (name, f"{home}.{name}") if n in self.targets), path)
+            names = (name, f"{home}.{name}", full_name(name))
+            target = next((self.targets[each] for each in names if each in self.targets), path)
             return found[0] if path.startswith(target) else f"[`{found[1]}`][{target}]"
 
         return _NAME.sub(link, line)

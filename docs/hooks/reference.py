@@ -1,7 +1,7 @@
-"""The reference: one page for every public name, grouped, written when the site is built.
+"""The reference: one page for every public name, grouped by package, written when the site is built.
 
-A group lists its names as they follow `phasegrad.`; a name that no group lists, or that a group lists twice, stops the
-build, and so does a name that there is not. In all other pages a name in backquotes becomes a link to its page.
+The names of a group are those at the top level that its packages define, and then the rest of their `__all__`. In all
+other pages a name in backquotes becomes a link to its page.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import importlib
 import inspect
 import posixpath
 import re
-from types import ModuleType
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -20,152 +19,104 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 import phasegrad as pg
-from phasegrad.gradients import METHODS
-
-#: Modules whose public names have a page; their `__all__` says which those are.
-MODULES = (
-    "", "networks", "initial", "terms", "dynamics", "solvers", "simulation", "gradients", "measurement", "objectives",
-    "training", "optim", "datasets", "datasets.grids", "hardware", "circuits", "torch", "power", "ising", "memory",
-)  # fmt: skip
 
 _FENCED = re.compile(r"(^```.*?^```|^ {4}.*?$)", re.MULTILINE | re.DOTALL)
 _NAME = re.compile(r"(?<![`\[])`(?:pg\.|phasegrad\.)?([A-Za-z_][\w.]*)(\([^`]*\))?`(?![`\]])")
 
-#: Title, what the group is for, names.
-GROUPS: dict[str, tuple[str, str, str]] = {
+#: Title, what the group is for, and the packages whose names it has.
+GROUPS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "networks": (
         "Networks",
         "Graphs of oscillators with their parameters: frozen values, made by a builder or edge by edge.",
-        "Network layered networks.signed_layers layers Dense Convolution networks.Layout networks.Link "
-        "networks.random_network networks.complete networks.ring networks.lattice "
-        "networks.small_world networks.random_regular networks.erdos_renyi networks.mean_field "
-        "networks.honeycomb networks.from_matrix networks.to_matrix from_networkx networks.to_networkx",
-    ),
-    "starts": (
-        "Initial frequencies",
-        "Where training of natural frequencies begins.",
-        "initial.spectral_frequencies initial.random_frequencies initial.output_frequencies "
-        "initial.multi_start_frequencies",
-    ),
-    "terms": (
-        "Terms of the energy",
-        "What the energy is made of, the interaction between neighbours, and the base for terms of your own.",
-        "terms.Term terms.NodeField terms.Parameter terms.Stiffness terms.Interaction terms.Sine terms.OddSeries",
+        ("networks", "initial"),
     ),
     "equilibria": (
         "Equilibria",
         "Finding states, certifying them, following them; energy, force and Laplacian.",
-        "find_equilibrium find_equilibria critical_scale Equilibrium Status training.Settling solvers.Newton "
-        "solvers.GradientFlow dynamics.energy dynamics.force dynamics.laplacian Nudge",
-    ),
-    "time": (
-        "Dynamics in time",
-        "Trajectories from any start, with noise or inertia, and the transition to synchrony.",
-        "simulate Trajectory simulation.transition simulation.simulate_amplitudes",
+        ("equilibria", "dynamics", "solvers"),
     ),
     "gradients": (
         "Gradients",
-        "Every way to the gradient with one signature, tables that compare them, and the choice of the nudge.",
-        " ".join(name if name in pg.__all__ else f"gradients.{name}" for name in METHODS)
-        + " check_gradients gradients.cosine gradients.suggest_beta Gradient gradients.GradientWarning",
-    ),
-    "measuring": (
-        "Measuring",
-        "Phases that a meter read, and what a gradient made of them is worth.",
-        "measurement.Readout measurement.plan_measurement gradients.gradient_from_phases",
+        "Every method with one signature, tables that compare them, and phases that a meter has read.",
+        ("gradients", "measurement"),
     ),
     "objectives": (
         "Objectives",
         "What the outputs should do: costs, and the decisions that go with them.",
-        "Cost PhaseTargets objectives.ClassObjective objectives.NearestTarget objectives.PaperPair "
-        "CosineCrossEntropy objectives.OneHotPhases objectives.OutputDifferences "
-        "PeriodicDistance Torques",
+        ("objectives",),
     ),
     "training": (
         "Training",
-        "Plans, the training itself, its history, and the state to go on from.",
-        "train Plan training.paper_plan training.classifier_plan training.image_plan optim.Adam "
-        "optim.Momentum optim.CosineDecay optim.Constant optim.Staircase Training training.TrainingState "
-        "training.save_state training.load_state training.TrainingWarning",
+        "Plans, optimisers, the training itself, and the state to continue from.",
+        ("training", "optim"),
     ),
     "models": (
         "Models and estimators",
         "Trained networks with all that prediction needs, and the scikit-learn estimators.",
-        "OscillatorClassifier OscillatorRegressor Model",
+        ("estimators", "models"),
     ),
-    "lab": ("The lab", "A network to play with, in a browser.", "lab"),
-    "pytorch": ("PyTorch", "A layer that settles.", "torch.PhaseNetwork torch.SettlingWarning"),
-    "datasets": (
-        "Data sets",
-        "Data that comes along, data in your files, and your arrays.",
-        "datasets.from_arrays datasets.Dataset datasets.Scaling datasets.vowels datasets.load_vowel_table "
-        "datasets.fm "
-        "datasets.xor datasets.classic datasets.CLASSICS datasets.digits datasets.mnist datasets.fashion_mnist "
-        "datasets.cifar10 datasets.IMAGES datasets.Shifts",
+    "pytorch": ("PyTorch", "A layer that settles.", ("torch",)),
+    "simulation": (
+        "Dynamics in time",
+        "Trajectories from any start, with noise or inertia, and the transition to synchrony.",
+        ("simulation",),
+    ),
+    "datasets": ("Data sets", "Data that comes along, data in your files, and your arrays.", ("datasets",)),
+    "terms": (
+        "Terms of the energy",
+        "What the energy is made of, the interaction between neighbours, and the base class for custom terms.",
+        ("terms",),
     ),
     "ising": (
         "Ising machines",
         "Oscillators as bits: problems, the machine that anneals, and what it found.",
-        "ising.Problem ising.solve ising.Solutions ising.simulated_annealing",
-    ),
-    "power": (
-        "Power grids",
-        "Grids as networks, and what a power engineer asks of them.",
-        "datasets.grids.load datasets.grids.from_case datasets.grids.CASES datasets.Grid power.analyse "
-        "power.GridAnalysis power.Relief",
+        ("ising",),
     ),
     "memory": (
         "Associative memory",
         "Patterns kept as stable states, and recalled from cues in which some pixels are wrong.",
-        "memory.Memory memory.Recall memory.States memory.hebbian memory.pseudo_inverse memory.learn memory.Flips "
-        "memory.capacity memory.Capacity memory.corrupt memory.letters",
+        ("memory",),
     ),
+    "grids": ("Power grids", "Grids as networks, and what a power engineer asks of them.", ("datasets.grids", "power")),
     "hardware": (
         "Hardware",
         "Chips with faults of their own, devices behind three calls, and learning on them.",
-        "hardware.Device hardware.OnDevice hardware.DeviceError hardware.Hardware hardware.preset hardware.presets "
-        "hardware.Chip hardware.Ensemble hardware.error_budget hardware.Budget hardware.Entry hardware.learn_with "
-        "hardware.advised hardware.task hardware.Task hardware.TASKS hardware.FAULTS hardware.TOGETHER",
+        ("hardware",),
     ),
-    "circuits": (
-        "Circuits",
-        "Networks as netlists, run by ngspice, and their phases.",
-        "circuits.Circuit circuits.Components circuits.Rings circuits.write_netlist circuits.Netlist circuits.Bridge "
-        "circuits.Injection circuits.ngspice circuits.has_ngspice circuits.ngspice_version circuits.Waveforms "
-        "circuits.lock circuits.Locked circuits.phase_history circuits.settling_cycles circuits.crossing_frequency "
-        "circuits.averaging_shift circuits.fit_interaction circuits.MeasuredInteraction circuits.CircuitWarning "
-        "circuits.NgspiceError",
-    ),
+    "circuits": ("Circuits", "Networks as netlists, run by ngspice, and their phases.", ("circuits",)),
+    "lab": ("The lab", "A network to play with, in a browser.", ("laboratory",)),
 }
 
 
 @functools.cache
-def public_names() -> dict[str, Any]:
-    """Return every public object by what follows `phasegrad.`; of names for one object the first."""
-    found: dict[str, Any] = {}
-    for module in MODULES:
-        home = importlib.import_module(f"phasegrad.{module}".rstrip("."))
-        for name in home.__all__:
-            path, value = f"{module}.{name}".lstrip("."), getattr(home, name)
-            known = isinstance(value, ModuleType) or (callable(value) and any(value is one for one in found.values()))
-            found |= {} if known else {path: value}
-    return found
-
-
 def grouped() -> dict[str, list[str]]:
-    """Return the names of every group; raise where they are not the public names, each once."""
-    groups = {group: names.split() for group, (_, _, names) in GROUPS.items()}
-    listed = [name for names in groups.values() for name in names]
-    public = set(public_names())
-    wrong = {
-        "no group has": public - set(listed),
-        "are not public": set(listed) - public,
-        "stand twice": {name for name in listed if listed.count(name) > 1},
-    }
-    for words, names in wrong.items():
-        if names:
-            raise PluginError(f"GROUPS in docs/hooks/reference.py: {words}: {', '.join(sorted(names))}.")
-    return groups
+    """Return the public names of every group by what follows `phasegrad.`."""
+    return {group: [name for home in homes for name in _names_of(home)] for group, (_, _, homes) in GROUPS.items()}
+
+
+def _names_of(home: str) -> list[str]:
+    """Return the public names of a package: those at the top level first."""
+    top = [name for name, place in pg._HOMES.items() if place == home]
+    public = home in pg._MODULES or home == "torch" or "." in home or home == "power"
+    module = importlib.import_module(f"phasegrad.{home}")
+    rest = [name for name in module.__all__ if name not in top] if public else []
+    return top + [f"{home}.{name}" for name in rest]
+
+
+@functools.cache
+def public_names() -> dict[str, Any]:
+    """Return every public object by what follows `phasegrad.`."""
+    names = [name for group in grouped().values() for name in group]
+    return {name: functools.reduce(getattr, name.split("."), pg) for name in names}
+
+
+@functools.cache
+def full_name(name: str) -> str | None:
+    """Return the public name that a name stands for: itself, or the only one that ends in it."""
+    if name in public_names():
+        return name
+    ends = [each for each in public_names() if each.rpartition(".")[2] == name]
+    return ends[0] if len(ends) == 1 else None
 
 
 @functools.cache
@@ -267,13 +218,13 @@ def linked(markdown: str, folder: str = "") -> str:
 
 def _linked_section(text: str, folder: str) -> str:
     seen: set[str] = set()
-    names = set(public_names())
 
     def link(found: re.Match[str]) -> str:
-        if found[1] not in names or found[1] in seen:
+        name = full_name(found[1])
+        if name is None or name in seen:
             return found[0]
-        seen.add(found[1])
-        return f"[{found[0]}]({posixpath.relpath(page_of(found[1]), folder or '.')})"
+        seen.add(name)
+        return f"[{found[0]}]({posixpath.relpath(page_of(name), folder or '.')})"
 
     heading, line, rest = text.partition("\n")
     parts = _FENCED.split(rest)

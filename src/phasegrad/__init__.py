@@ -122,7 +122,10 @@ __all__ = sorted((*_HOMES, *_MODULES))
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    from importlib.util import find_spec
+
+    layer = ["torch"] if find_spec("torch") is not None else []
+    return [*__all__, *layer, "__version__"]
 
 
 if not _TYPE_CHECKING:  # a type checker would take every missing name for one of these

@@ -574,7 +574,7 @@ class TestCommands:
         def load(path):
             raise ValueError("x\nError: \x1b[31mall is lost")
 
-        monkeypatch.setattr(pg, "load_model", load)
+        monkeypatch.setattr(pg.models, "load_model", load)
         assert here("predict", "x", "y").stderr == "Error: x\\nError: \\x1b[31mall is lost\n"
 
 

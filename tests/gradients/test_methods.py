@@ -32,7 +32,7 @@ class TestRecords:
         for name, method in METHODS.items():
             module = importlib.import_module(f"phasegrad.gradients.methods.{name}")
             assert module.METHOD is method
-            assert getattr(pg, name) is method.function
+            assert getattr(pg.gradients, name) is method.function
 
     def test_options_are_what_the_public_function_takes(self):
         for method in METHODS.values():

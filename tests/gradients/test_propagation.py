@@ -449,7 +449,7 @@ def test_several_points_are_richardson_extrapolation():
 def test_a_method_that_needs_an_energy_refuses_coupling_without_one(method):
     options = {"temperature": 0.01} if method == "stochastic" else {}
     with pytest.raises(ValueError, match=f"{method} needs reciprocal coupling: .*Use centred with correction="):
-        getattr(pg, method)(*asked(one_way("drifting")), **options)
+        getattr(pg.gradients, method)(*asked(one_way("drifting")), **options)
     plan = pg.Plan(learn="coupling", objective=pg.PhaseTargets(), gradient=method, gradient_options=options)
     with pytest.raises(ValueError, match=f"gradient='{method}' needs reciprocal coupling"):
         pg.train(one_way("driven"), ([[0.1]], [list(TARGET)]), plan)

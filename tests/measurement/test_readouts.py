@@ -363,7 +363,7 @@ class TestPlan:
         wrt = {key: options[key] for key in ("wrt", "frequencies") if key in options}
         exact = pg.adjoint(*asked, **wrt)
         rest = {key: value for key, value in options.items() if key not in ("method", "beta")}
-        method = getattr(pg, options.get("method", "centred"))
+        method = getattr(pg.gradients, options.get("method", "centred"))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", pg.gradients.GradientWarning)
             found = method(*many(asked, 400), beta=plan.beta, readout=meter, **rest)

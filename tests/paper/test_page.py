@@ -31,7 +31,7 @@ def folder(tmp_path_factory):
 
 
 def shown(*values):
-    return columns(Table("t", "", ("x",), [[value] for value in values]))[0]
+    return columns(("x",), [[value] for value in values])[0]
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def marking():
     """Return a schedule that says when an epoch begins: the workers of a search tell nobody else."""
     import phasegrad as pg
 
-    class Marking(pg.optim.CosineDecay):
+    class Marking(pg.optim.Cosine):
         def factor(self, progress):
             begun()
             return super().factor(progress)

@@ -18,7 +18,7 @@ from phasegrad.gradients import MeanGradient, Propagation
 from phasegrad.linearised import PhasorLaplacian
 from phasegrad.objectives import CLASS_OBJECTIVES
 from phasegrad.solvers import AlignedNewton, Newton, _choice
-from phasegrad.training import Adam, Constant, CosineDecay, Momentum, Staircase, prepare
+from phasegrad.training import Adam, Constant, Cosine, Momentum, Staircase, prepare
 from phasegrad.training._lanes import processors
 from phasegrad.training._samples import Samples, validation_rows
 from phasegrad_bench import PlainTraining
@@ -647,7 +647,7 @@ class TestHistory:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", pg.gradients.GradientWarning)
             given = [
-                getattr(pg, name)(*question, wrt=("omega", "coupling"), **(options if name == method else {}))
+                getattr(pg.gradients, name)(*question, wrt=("omega", "coupling"), **(options if name == method else {}))
                 for name in (method, "adjoint")
             ]
         used, exact = (np.concatenate([each.omega.sum(axis=0), each.coupling.sum(axis=0)]) for each in given)
@@ -1190,7 +1190,7 @@ class TestOptimizers:
 
     def test_schedules(self):
         assert [Constant().factor(p) for p in (0, 0.5, 1)] == [1, 1, 1]
-        np.testing.assert_allclose([CosineDecay(0.1).factor(p) for p in (0, 0.5, 1)], [1, 0.55, 0.1])
+        np.testing.assert_allclose([Cosine(0.1).factor(p) for p in (0, 0.5, 1)], [1, 0.55, 0.1])
         np.testing.assert_allclose([Staircase(0.5, 2).factor(p) for p in (0, 0.49, 0.5, 1)], [1, 1, 0.5, 0.5])
         stairs = pg.Plan(schedule="staircase").schedule
         np.testing.assert_allclose([stairs.factor(p) for p in (0, 0.4, 0.7, 1)], [1, 0.3, 0.09, 0.09])
@@ -1201,8 +1201,8 @@ class TestOptimizers:
         [
             (lambda: Momentum(-0.1), "'momentum' parameter of Momentum"),
             (lambda: Adam(epsilon=0.0), "'epsilon' parameter of Adam"),
-            (lambda: CosineDecay(1.5), "'final' parameter of CosineDecay"),
-            (lambda: CosineDecay(-0.5), "'final' parameter of CosineDecay"),
+            (lambda: Cosine(1.5), "'final' parameter of Cosine"),
+            (lambda: Cosine(-0.5), "'final' parameter of Cosine"),
             (lambda: Staircase(ratio=2.0), "'ratio' parameter of Staircase"),
             (lambda: Staircase(stairs=0), "'stairs' parameter of Staircase"),
         ],

@@ -23,7 +23,7 @@ from phasegrad.training._optimizers import (
     Adam as Adam,
     Arrays as Arrays,
     Constant as Constant,
-    CosineDecay as CosineDecay,
+    Cosine as Cosine,
     Memory as Memory,
     Momentum as Momentum,
     Optimizer as Optimizer,

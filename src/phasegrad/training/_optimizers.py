@@ -112,7 +112,7 @@ class Adam(Optimizer):
     See Also
     --------
     Momentum : Descent with momentum.
-    CosineDecay : Half a cosine as the schedule of the rate.
+    Cosine : Half a cosine as the schedule of the rate.
     Plan : How networks are trained.
 
     Examples
@@ -184,7 +184,7 @@ class Constant(Schedule):
 
 
 @dataclass(frozen=True)
-class CosineDecay(Schedule):
+class Cosine(Schedule):
     """Half a cosine from 1 down to ``final``.
 
     See Also
@@ -195,14 +195,14 @@ class CosineDecay(Schedule):
     Examples
     --------
     >>> import phasegrad as pg
-    >>> pg.Plan(schedule=pg.optim.CosineDecay(final=0.1)).schedule
-    CosineDecay(final=0.1)
+    >>> pg.Plan(schedule=pg.optim.Cosine(final=0.1)).schedule
+    Cosine(final=0.1)
     """
 
     final: float = 0.0
 
     def __post_init__(self) -> None:
-        float_between("final", self.final, 0, 1, "CosineDecay")
+        float_between("final", self.final, 0, 1, "Cosine")
 
     def factor(self, progress: float) -> float:
         """Return the half cosine."""
@@ -226,4 +226,4 @@ class Staircase(Schedule):
 
 
 OPTIMIZERS: dict[str, Optimizer] = {"adam": Adam(), "momentum": Momentum(), "sgd": Momentum(0.0)}
-SCHEDULES: dict[str, Schedule] = {"constant": Constant(), "cosine": CosineDecay(), "staircase": Staircase()}
+SCHEDULES: dict[str, Schedule] = {"constant": Constant(), "cosine": Cosine(), "staircase": Staircase()}
