@@ -6,13 +6,21 @@ READY := $(VENV)/.ready
 # The build backend comes first: built in isolation, the package would fetch one that no pin holds.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: reproduce test test-slow test-gpu mutants lint format docs bench venv clean clean-cache
+.PHONY: reproduce test test-rest test-slow test-gpu mutants lint format docs bench venv clean clean-cache
 
 reproduce: venv
 	$(BIN)/phasegrad reproduce
 
+# Tests of one class or module share what they look at, and so run in one process.
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadscope
+APART := docs or browser or process or paper
+
 test: venv system
-	$(BIN)/python -m pytest -n auto -m "not slow and not gpu"
+	$(PYTEST) -m "not slow and not gpu and not ($(APART))"
+
+# The rest: pages and their examples, the browser, processes and signals, the replication of the paper.
+test-rest: venv system
+	$(PYTEST) -m "not slow and not gpu and ($(APART))"
 
 # Two programs from the system's package manager: a browser to test the page in, and ngspice to test circuits with.
 # SYSTEM=no does without what is missing, and without those tests.
@@ -27,9 +35,8 @@ system:
 	apt-get update -qq && apt-get install -y -qq --no-install-recommends $$missing || echo "That failed: what needs$$missing is not tested."; \
 	else echo "Not here:$$missing. What needs it is not tested (chromium: the page; ngspice: circuits)."; fi
 
-# Tests of one class or module share what they look at, and so run in one process.
 test-slow: venv
-	$(BIN)/python -m pytest -n auto --dist loadscope -m slow
+	$(PYTEST) -m slow
 
 # Where PyTorch finds a CUDA device; elsewhere all of them are skipped.
 test-gpu: venv

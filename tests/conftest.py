@@ -1,4 +1,4 @@
-"""Settings shared by all tests: property tests draw the same examples on every run, one browser per process.
+"""Settings shared by all tests: marks by folder, the same examples on every run, one browser per process.
 
 Commands run in the process of the tests, which need not start first, unless a test is about the process itself.
 """
@@ -28,6 +28,20 @@ ARGUMENTS = [
     "--disable-sync",
     "--no-first-run",
 ]
+
+
+#: Folders whose tests have a mark; tests that open a page get theirs from the fixture they ask for.
+_FOLDERS = {"docs": "docs", "paper": "paper", "process": "process"}
+
+
+def pytest_collection_modifyitems(items):
+    """Mark tests by their folder, and those that need a browser."""
+    for item in items:
+        mark = _FOLDERS.get(item.path.parent.name)
+        if mark is not None:
+            item.add_marker(mark)
+        if "browser" in item.fixturenames:
+            item.add_marker("browser")
 
 
 @pytest.fixture

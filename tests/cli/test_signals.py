@@ -21,6 +21,8 @@ import pytest
 import phasegrad as pg
 from phasegrad.runs import Runs
 
+pytestmark = pytest.mark.process
+
 TESTS = Path(__file__).parents[1] / "support"
 STOPS = (signal.SIGINT, signal.SIGTERM)
 #: The command as it is installed, except that it says when it begins and that `reproduce` has quick pieces.

@@ -17,6 +17,8 @@ import pytest
 import phasegrad as pg
 from phasegrad.datasets import IMAGES, Dataset, Shifts, cifar10, digits, fashion_mnist, images, mnist
 
+pytestmark = pytest.mark.internal
+
 IDX = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
 STREAM = np.random.default_rng(0)
 

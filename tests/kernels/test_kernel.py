@@ -31,6 +31,8 @@ from phasegrad.kernels._vector import (
 )
 from phasegrad.training import _lanes, prepare
 
+pytestmark = pytest.mark.internal
+
 WIDTHS = tuple(_lanes.WIDTHS)
 METHODS = {
     "two_phase": pg.two_phase,

@@ -9,6 +9,8 @@ import pytest
 
 import phasegrad as pg
 
+pytestmark = pytest.mark.process
+
 BLOCKED = "import sys; sys.modules['numba'] = None\n"
 
 

@@ -15,6 +15,8 @@ from phasegrad.linearised import DenseLaplacian, Edgewise, EdgewiseLaplacian, Ve
 from phasegrad.solvers import BATCHED, Newton
 from phasegrad.training import prepare
 
+pytestmark = pytest.mark.internal
+
 BATCH = 7
 SHARE = 0.1
 

@@ -14,6 +14,8 @@ from phasegrad.linearised._preconditioning import GaussSeidel
 from phasegrad.linearised._proofs import Evidence, Factors, Form
 from phasegrad.linearised._smallest import smallest_eigenvalue
 
+pytestmark = pytest.mark.internal
+
 WAYS = ("_by_factors", "_by_compliance", "dense")
 
 

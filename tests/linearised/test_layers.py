@@ -10,6 +10,8 @@ import phasegrad as pg
 from phasegrad.dynamics import build_system
 from phasegrad.linearised import PhasorLaplacian, Phasors, Verdict
 
+pytestmark = pytest.mark.internal
+
 
 class OwnCost(pg.Cost):
     """A cost that compiled code cannot know, with couplings between the outputs."""

@@ -11,6 +11,8 @@ import pytest
 from mutants import campaign, trees
 from mutants.changes import changes_of
 
+pytestmark = pytest.mark.process
+
 TOY = '''"""A toy."""
 LIMIT = 3
 

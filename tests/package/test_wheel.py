@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 VERSIONS = re.findall(r"Python :: (3\.\d+)$", "\n".join(PROJECT["classifiers"]), flags=re.MULTILINE)
@@ -167,3 +169,23 @@ def test_every_dependency_has_a_lower_bound_that_the_pins_keep():
         name, bound = words.split(">=")
         assert tuple(map(int, bound.split("."))) <= tuple(map(int, pins[name].split(".")))[: bound.count(".") + 1]
         assert importlib.metadata.version(name)
+
+
+def test_a_wheel_holds_everything_the_package_reads(wheel, tmp_path):
+    names = set(zipfile.ZipFile(wheel).namelist())
+    for needed in ("py.typed", "datasets/hillenbrand1995.csv", "laboratory/web/lab.js"):
+        assert f"phasegrad/{needed}" in names
+    assert "phasegrad_paper/studies/published/ablation.json" in names
+    # An installed wheel, not the checkout, must find its data.
+    place = tmp_path / "installed"
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(place), str(wheel)]
+    subprocess.run(install, check=True, capture_output=True)
+    code = "import phasegrad as pg; print(pg.__file__); print(pg.datasets.vowels('a,i,u'))"
+    environment = {**os.environ, "PYTHONPATH": str(place)}
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment, cwd=tmp_path
+    )
+    assert str(place) in result.stdout
+    assert "vowels a, i, u: 330 training and 83 test samples" in result.stdout
+    shipped = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src").rglob("*.py")}
+    assert shipped <= names

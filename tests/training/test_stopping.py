@@ -27,6 +27,8 @@ from phasegrad.training import Interrupted
 from phasegrad.training._batch import BatchEngine
 from phasegrad.training._lanes import LaneEngine
 
+pytestmark = pytest.mark.process
+
 STOPS = (signal.SIGINT, signal.SIGTERM)
 X, Y = load_iris(return_X_y=True)
 
