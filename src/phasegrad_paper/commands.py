@@ -93,8 +93,8 @@ def reproduce(
     Exit status: 0 when the page is written, whatever the verdicts; 1 if a piece of work failed; 2 for wrong input.
     """
     from phasegrad.circuits import ngspice_version
-    from phasegrad.cli.progress import ReproductionProgress
     from phasegrad_paper import reproduction
+    from phasegrad_paper.progress import ReproductionProgress
     from phasegrad_paper.report import verdict_tables
     from phasegrad_paper.studies import choose
 
