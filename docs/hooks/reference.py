@@ -22,7 +22,7 @@ from mkdocs.structure.pages import Page
 from phasegrad.gradients import METHODS
 
 #: Modules whose public names have a page; their `__all__` says which those are.
-MODULES = ("", "datasets", "datasets.grids", "hardware", "circuits", "torch", "power", "ising", "memory")
+MODULES = ("", "datasets", "grids", "hardware", "circuits", "torch", "ising", "memory")
 
 _FENCED = re.compile(r"(^```.*?^```|^ {4}.*?$)", re.MULTILINE | re.DOTALL)
 _NAME = re.compile(r"(?<![`\[])`(?:pg\.|phasegrad\.)?([A-Za-z_][\w.]*)(\([^`]*\))?`(?![`\]])")
@@ -97,11 +97,10 @@ GROUPS: dict[str, tuple[str, str, str]] = {
         "Oscillators as bits: problems, the machine that anneals, and what it found.",
         "ising.Problem ising.solve ising.Solutions ising.simulated_annealing",
     ),
-    "power": (
+    "grids": (
         "Power grids",
         "Grids as networks, and what a power engineer asks of them.",
-        "datasets.grids.load datasets.grids.from_case datasets.grids.CASES datasets.Grid power.analyse "
-        "power.GridAnalysis power.Relief",
+        "grids.load grids.from_case grids.Grid grids.analyse",
     ),
     "memory": (
         "Associative memory",

@@ -27,7 +27,7 @@ if _program.removesuffix(".exe") in ("phasegrad", "-mphasegrad"):
         if _signal.getsignal(_number) is _default:
             _signal.signal(_number, _end)
 
-from phasegrad import circuits, datasets, hardware, ising, memory
+from phasegrad import circuits, datasets, grids, hardware, ising, memory
 from phasegrad.dynamics import Nudge, energy, force, laplacian
 from phasegrad.equilibria import (
     CriticalScale,
@@ -203,6 +203,7 @@ __all__ = [
     "from_matrix",
     "from_networkx",
     "gradient_from_phases",
+    "grids",
     "hardware",
     "holomorphic",
     "honeycomb",

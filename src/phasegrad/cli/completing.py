@@ -60,9 +60,9 @@ def study_names() -> list[str]:
 
 def grid_cases() -> Iterable[str]:
     """Return the names of power grids."""
-    from phasegrad import datasets
+    from phasegrad.grids import CASES
 
-    return datasets.grids.CASES
+    return CASES
 
 
 def _literal(text: str) -> str:

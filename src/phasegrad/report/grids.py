@@ -10,8 +10,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from phasegrad._validation import FloatArray, counted
+from phasegrad.grids import GridAnalysis
 from phasegrad.pictures import draw_edges, draw_points, draw_words, drawn, fit, springs
-from phasegrad.power import GridAnalysis
 from phasegrad.report.console import table
 
 if TYPE_CHECKING:
