@@ -77,7 +77,7 @@ GROUPS: dict[str, tuple[str, str, tuple[str, ...]]] = {
         "Patterns kept as stable states, and recalled from cues in which some pixels are wrong.",
         ("memory",),
     ),
-    "grids": ("Power grids", "Grids as networks, and what a power engineer asks of them.", ("datasets.grids", "power")),
+    "grids": ("Power grids", "Grids as networks, and what a power engineer asks of them.", ("grids",)),
     "hardware": (
         "Hardware",
         "Chips with faults of their own, devices behind three calls, and learning on them.",
@@ -97,7 +97,7 @@ def grouped() -> dict[str, list[str]]:
 def _names_of(home: str) -> list[str]:
     """Return the public names of a package: those at the top level first."""
     top = [name for name, place in pg._HOMES.items() if place == home]
-    public = home in pg._MODULES or home == "torch" or "." in home or home == "power"
+    public = home in (*pg._MODULES, "torch")
     module = importlib.import_module(f"phasegrad.{home}")
     rest = [name for name in module.__all__ if name not in top] if public else []
     return top + [f"{home}.{name}" for name in rest]

@@ -106,8 +106,16 @@ def write_json(path: Path, data: Any) -> None:
 
 
 def json_text(data: Any) -> str:
-    """Return ``data`` as the text of a JSON file."""
-    return json.dumps(data, indent=1) + "\n"
+    """Return ``data`` as the text of a JSON file; numbers that JSON does not have, such as NaN, become null."""
+    return json.dumps(_without_nan(data), indent=1, allow_nan=False) + "\n"
+
+
+def _without_nan(data: Any) -> Any:
+    if isinstance(data, Mapping):
+        return {key: _without_nan(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_without_nan(value) for value in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data
 
 
 def write_bytes(path: Path, content: bytes) -> None:

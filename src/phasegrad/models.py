@@ -57,7 +57,6 @@ class Prediction:
     See Also
     --------
     Model : A trained network with all that prediction needs.
-    load_model : A model from a file.
 
     Examples
     --------
@@ -97,9 +96,6 @@ class Model:
 
     See Also
     --------
-    save_model : A model to a file.
-    load_model : A model from a file.
-    Prediction : What a model says, and the equilibria behind it.
     Training : Trained networks, history and state.
 
     Examples
@@ -280,7 +276,6 @@ def save_model(path: str | os.PathLike[str], model: Model) -> None:
 
     See Also
     --------
-    load_model : A model from a file.
     Model : A trained network with all that prediction needs.
 
     Examples
@@ -333,9 +328,7 @@ def load_model(path: str | os.PathLike[str]) -> Model:
 
     See Also
     --------
-    save_model : A model to a file.
     Model : A trained network with all that prediction needs.
-    Prediction : What a model says, and the equilibria behind it.
 
     Examples
     --------

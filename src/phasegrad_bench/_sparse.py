@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 import time
@@ -92,7 +91,17 @@ def _peak_mb() -> float:
     status = Path("/proc/self/status")
     lines = status.read_text().splitlines() if status.exists() else []
     own = [float(line.split()[1]) for line in lines if line.startswith("VmHWM")]
-    return (own or [float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)])[0] / 1024
+    return own[0] / 1024 if own else _peak_of_system()
+
+
+def _peak_of_system() -> float:
+    """Return the most memory this process had where there is no /proc, in MB; NaN on Windows, which does not tell."""
+    try:
+        import resource
+    except ModuleNotFoundError:
+        return float("nan")
+    unit = 2**20 if sys.platform == "darwin" else 2**10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
 def ratios(large: int, plain: int) -> dict[str, dict[str, float]]:

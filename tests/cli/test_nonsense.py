@@ -352,7 +352,7 @@ def test_too_much_is_said_in_a_sentence(kind, here, monkeypatch):
     def fill(*_):
         raise kind("Unable to allocate 8 TiB")
 
-    monkeypatch.setattr(pg.datasets.grids, "load", fill)
+    monkeypatch.setattr(pg.grids, "load", fill)
     result = here("grid", "case9")
     assert result.returncode == 2
     assert "This is too large: Unable to allocate 8 TiB. Give smaller numbers." in " ".join(result.stderr.split())

@@ -10,7 +10,6 @@ from site_hooks import ROOT, hook
 
 import phasegrad as pg
 from phasegrad.equilibria import _states
-from phasegrad.power import analyse
 
 PAGE = ROOT / "docs" / "scaling.md"
 NETWORK = pg.networks.random_network(8, seed=1)
@@ -47,7 +46,7 @@ def test_critical_scale_tells_how_far_it_has_followed_the_state():
 
 
 def test_the_analysis_of_a_grid_tells_the_same():
-    assert told(analyse, pg.datasets.grids.load("case9"))[1]
+    assert told(pg.grids.analyse, pg.grids.load("case9"))[1]
 
 
 def test_find_equilibria_tells_how_many_starts_have_settled(monkeypatch):

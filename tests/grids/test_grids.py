@@ -8,8 +8,8 @@ from command_line import run
 from pypower import api
 
 import phasegrad as pg
-from phasegrad.datasets import grids
-from phasegrad.power import analyse
+from phasegrad import grids
+from phasegrad.grids import analyse
 
 
 def ac_angles(grid):
@@ -103,6 +103,49 @@ def test_what_is_out_of_service_is_left_out():
     case["branch"][2, 3] = 0.0
     with pytest.raises(ValueError, match=r"has no reactance.*Merge"):
         grids.from_case("case9", case)
+
+
+def test_a_case_may_be_made_of_lists():
+    case = api.case9()
+    lists = {"baseMVA": 100, **{key: case[key].tolist() for key in ("bus", "gen", "branch")}}
+    grid, same = grids.from_case("mine", lists), grids.from_case("mine", case)
+    np.testing.assert_array_equal(grid.coupling, same.coupling)
+    np.testing.assert_array_equal(grid.omega, same.omega)
+
+
+def without(case, key):
+    return {name: value for name, value in case.items() if name != key}
+
+
+def changed(case, key, row, column, value):
+    case[key][row, column] = value
+    return case
+
+
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        (without(api.case9(), "gen"), "'case' parameter of grids.from_case must have the key 'gen'.*'branch'"),
+        ([1, 2], "'case' parameter of grids.from_case must be a mapping.*Got list"),
+        ({**api.case9(), "bus": [1, 2, 3]}, "case\\['bus'\\].*at least 8 columns.*Got.*\\(3,\\)"),
+        ({**api.case9(), "branch": "line"}, "case\\['branch'\\].*Got 'line'"),
+        ({**api.case9(), "baseMVA": 0}, "case\\['baseMVA'\\].*Got 0"),
+        (changed(api.case9(), "bus", 0, 1, 2), "no slack bus"),
+        (changed(api.case9(), "bus", 4, 1, 7), "bus 5 has the type 7"),
+        (changed(api.case9(), "bus", 4, 0, 1), "has bus 1 twice"),
+        (changed(api.case9(), "bus", 4, 0, 1.5), "whole numbers.*Got 1.5"),
+        (changed(api.case9(), "bus", 3, 2, np.nan), "case\\['bus'\\].*finite.*Got nan"),
+        (changed(api.case9(), "branch", slice(None), 10, 0), "no line in service"),
+    ],
+)
+def test_what_is_wrong_with_a_case_is_named(case, words):
+    with pytest.raises(ValueError, match=words):
+        grids.from_case("mine", case)
+
+
+def test_a_wrong_word_for_the_voltages_is_refused():
+    with pytest.raises(ValueError, match=r"'voltages' parameter of grids\.from_case.*'unit', 'case'.*Got 'cases'"):
+        grids.from_case("mine", api.case9(), voltages="cases")
 
 
 def test_unknown_cases_lines_and_a_missing_package_are_named(monkeypatch):

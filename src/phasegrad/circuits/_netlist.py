@@ -144,7 +144,6 @@ def write_netlist(
 
     See Also
     --------
-    circuits.Netlist : Text for SPICE, and what it says.
     circuits.Components : Frequency, impedance and coupling of the tanks.
     circuits.ngspice : Run a netlist.
 

@@ -102,7 +102,6 @@ def lock(waveforms: Waveforms, frequency: float, *, driven: bool = False) -> Loc
 
     See Also
     --------
-    circuits.Locked : Phases, amplitudes and the shared frequency.
     circuits.phase_history : Phases window by window.
 
     Examples
@@ -151,7 +150,6 @@ def crossing_frequency(waveforms: Waveforms) -> float:
     See Also
     --------
     circuits.lock : Phases at the end of waveforms.
-    circuits.Waveforms : Voltages over time.
 
     Examples
     --------
@@ -223,7 +221,6 @@ def phase_history(waveforms: Waveforms, frequency: float, *, window: int = 2) ->
     See Also
     --------
     circuits.lock : Phases at the end of waveforms.
-    circuits.settling_cycles : After how many cycles phases stay.
 
     Examples
     --------

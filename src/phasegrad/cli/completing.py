@@ -53,9 +53,9 @@ def chip_tasks() -> Iterable[str]:
 
 def grid_cases() -> Iterable[str]:
     """Return the names of power grids."""
-    from phasegrad import datasets
+    from phasegrad.grids import CASES
 
-    return datasets.grids.CASES
+    return CASES
 
 
 def _literal(text: str) -> str:

@@ -37,7 +37,6 @@ def grid(
     Exit status: 0 if the grid is synchronous, 1 if it has no stable state, 2 for wrong input.
     """
     from phasegrad.cli.tables.grids import draw_grid, grid_tables
-    from phasegrad.power import analyse
 
     check_places(json, picture=plot)
     words = f"following the state of {printable(case)} to where synchrony is lost"
@@ -46,7 +45,7 @@ def grid(
         def show(locked: float, end: float) -> None:
             status.update(f"{words}: at {locked:.4g} of about {end:.4g} times the power ...")
 
-        found = analyse(phasegrad.datasets.grids.load(case), scale=scale, relieve=relieve, progress=show)
+        found = phasegrad.grids.analyse(phasegrad.grids.load(case), scale=scale, relieve=relieve, progress=show)
     tables(json).print(grid_tables(found))
     put(plot, lambda place: draw_grid(found, place), json=json)
     put_json(json, found.as_dict())

@@ -89,7 +89,6 @@ def classic(name: str, *, seed: int | None = 0, train_fraction: float = 0.8) -> 
 
     See Also
     --------
-    datasets.CLASSICS : The names that classic takes.
     datasets.digits : 8 x 8 images of digits.
 
     Examples

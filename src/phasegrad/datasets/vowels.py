@@ -119,7 +119,6 @@ def vowels(
 
     See Also
     --------
-    datasets.load_vowel_table : The table of formants.
     datasets.fm : Frequency-modulated signals.
     datasets.xor : The four corners of XOR.
 

@@ -29,7 +29,6 @@ class Nudge:
     --------
     two_phase : One nudged equilibrium; error of order beta.
     find_equilibrium : One certified equilibrium per sample.
-    Torques : Given torques on the outputs as a cost.
 
     Examples
     --------

@@ -142,7 +142,6 @@ def critical_scale(
     See Also
     --------
     find_equilibrium : One certified equilibrium per sample.
-    CriticalScale : Where the locked state is lost, and what gives way.
 
     Examples
     --------

@@ -136,7 +136,6 @@ class Equilibrium:
     --------
     find_equilibrium : One certified equilibrium per sample.
     Status : What became of a sample, in words.
-    Equilibria : Distinct stable states and how often each was met.
 
     Examples
     --------

@@ -187,7 +187,6 @@ def find_equilibria(
     See Also
     --------
     find_equilibrium : One certified equilibrium per sample.
-    Equilibria : Distinct stable states and how often each was met.
 
     References
     ----------

@@ -120,7 +120,6 @@ def check_gradients(
 
     See Also
     --------
-    GradientTable : Cosines and errors between methods.
     cosine : How well two gradients agree.
     adjoint : One transposed linear solve; exact.
     two_phase : One nudged equilibrium; error of order beta.

@@ -82,7 +82,6 @@ class Gradient:
     two_phase : One nudged equilibrium; error of order beta.
     adjoint : One transposed linear solve; exact.
     cosine : How well two gradients agree.
-    GradientTable : Cosines and errors between methods.
 
     Examples
     --------

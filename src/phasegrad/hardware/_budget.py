@@ -35,11 +35,6 @@ class Entry:
     ``skipped`` counts the training samples that no update used, ``shortened`` the updates in which a nudge was halved
     because it unlocked a sample; both are sums over chips and epochs.
 
-    See Also
-    --------
-    hardware.Budget : What chips reach, fault by fault.
-    hardware.learn_with : Let chips of one kind learn.
-
     Examples
     --------
     >>> import phasegrad as pg
@@ -82,7 +77,6 @@ class Budget:
     See Also
     --------
     hardware.error_budget : Which fault costs how much.
-    hardware.Entry : What became of chips with some faults.
 
     Examples
     --------
@@ -104,7 +98,9 @@ class Budget:
     @property
     def blame(self) -> str:
         """The fault that alone costs most accuracy; empty where none costs anything."""
-        ideal, *alone, _ = self.entries if len(self.entries) > 1 else (*self.entries, self.entries[0])
+        ideal, *others = self.entries
+        # The last entry has all faults together; with a single fault there is no other entry for it.
+        alone = others if len(others) < 2 else others[:-1]
         worst = min(alone, key=lambda each: float(each.accuracy.mean()), default=ideal)
         return worst.fault if worst.accuracy.mean() < ideal.accuracy.mean() else ""
 
@@ -152,12 +148,6 @@ def error_budget(
     report : callable, optional
         Called with each `Entry` as soon as its chips have learned, so that what is finished can be kept: Ctrl-C raises
         KeyboardInterrupt.
-
-    See Also
-    --------
-    hardware.Budget : What chips reach, fault by fault.
-    hardware.learn_with : Let chips of one kind learn.
-    hardware.FAULTS : The faults that can be looked at alone.
 
     Examples
     --------

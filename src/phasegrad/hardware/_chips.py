@@ -203,7 +203,6 @@ class Chip:
     See Also
     --------
     hardware.Hardware : A kind of chip with its faults.
-    hardware.Ensemble : Many chips of one kind.
     hardware.Device : The three calls of a chip.
 
     Examples

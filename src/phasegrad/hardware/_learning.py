@@ -150,7 +150,6 @@ class OnDevice:
     train : Train one network or many.
     hardware.Device : The three calls of a chip.
     hardware.DeviceError : A device failed while it trained.
-    hardware.Ensemble : Many chips of one kind.
 
     Examples
     --------

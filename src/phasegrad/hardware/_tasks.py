@@ -48,7 +48,6 @@ class Task:
 
     See Also
     --------
-    hardware.task : A task for chips by name.
     hardware.error_budget : Which fault costs how much.
 
     Examples
@@ -94,7 +93,6 @@ def task(name: str, chips: int) -> Task:
 
     See Also
     --------
-    hardware.Task : Networks, samples and plan for chips.
     hardware.error_budget : Which fault costs how much.
 
     Examples

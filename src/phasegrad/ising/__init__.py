@@ -6,7 +6,11 @@
 
 from phasegrad.ising._annealing import simulated_annealing
 from phasegrad.ising._problem import Problem
-from phasegrad.ising._solutions import Solutions
+from phasegrad.ising._solutions import Solutions as Solutions
 from phasegrad.ising._solve import solve
 
-__all__ = ["Problem", "Solutions", "simulated_annealing", "solve"]
+__all__ = [
+    "Problem",
+    "simulated_annealing",
+    "solve",
+]

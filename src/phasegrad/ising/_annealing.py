@@ -43,7 +43,6 @@ def simulated_annealing(
     See Also
     --------
     ising.solve : The machine.
-    ising.Solutions : What was found.
 
     Examples
     --------

@@ -61,7 +61,6 @@ class Problem:
     See Also
     --------
     ising.solve : Many runs of an oscillator Ising machine.
-    ising.Solutions : What they found.
 
     Examples
     --------

@@ -96,7 +96,15 @@ class Solutions:
 
         Phases 0 and pi balance every force, so that each is an equilibrium; whether it is stable is what is certified.
         """
-        return find_equilibrium(self.network, start=np.where(self.spins > 0, 0.0, np.pi), solver="newton")
+        return self._certified(self.spins)
+
+    def _certified(self, spins: Array) -> Equilibrium:
+        return find_equilibrium(self.network, start=np.where(spins > 0, 0.0, np.pi))
+
+    @cached_property
+    def best_stable(self) -> bool:
+        """Whether the machine holds the best state by itself; it alone is certified."""
+        return bool(self._certified(self.best_spins).stable)
 
     @property
     def stable(self) -> BoolArray:

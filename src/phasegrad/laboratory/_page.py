@@ -19,7 +19,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from phasegrad._files import write_bytes
+from phasegrad._files import printable, write_bytes
 from phasegrad.laboratory._scene import scene
 from phasegrad.laboratory._stills import stills
 from phasegrad.laboratory._tasks import tasks
@@ -32,7 +32,9 @@ _POLICY = (
 )
 
 
-def lab(shown: Any = None, *, out: str | os.PathLike[str] | None = None, open: bool = True) -> Path:
+def lab(
+    shown: Any = None, *, out: str | os.PathLike[str] | None = None, open: bool = True, replace: bool = False
+) -> Path:
     """Write the lab, a page that runs the physics in a browser, open it, and return where it lies.
 
     The page is one file that needs no network: a network with its phases as hands on circles, sliders for data,
@@ -49,6 +51,8 @@ def lab(shown: Any = None, *, out: str | os.PathLike[str] | None = None, open: b
         the page opens.
     open : bool
         Whether a browser opens the page; never where ``out`` is a JSON file.
+    replace : bool
+        Whether a file that ``out`` names may be replaced.
 
     See Also
     --------
@@ -64,6 +68,8 @@ def lab(shown: Any = None, *, out: str | os.PathLike[str] | None = None, open: b
     True
     """
     plain = scene(shown)
+    if out is not None and Path(out).exists() and not replace:
+        raise FileExistsError(f"{printable(out)} is there already. Name another place, or give replace=True.")
     if out is not None and Path(out).suffix.lower() == ".json":
         write_bytes(Path(out), (_json(plain) + "\n").encode("utf-8"))
         return Path(out)

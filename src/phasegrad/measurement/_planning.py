@@ -122,7 +122,6 @@ def plan_measurement(
 
     See Also
     --------
-    Measurement : The advice of plan_measurement.
     Readout : A phase meter: noise, averaging, bits.
     suggest_beta : The nudge for a given error.
     gradient_from_phases : A gradient from measured phases.

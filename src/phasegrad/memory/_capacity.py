@@ -99,7 +99,6 @@ def capacity(
 
     See Also
     --------
-    memory.Capacity : What is found.
     memory.Memory : Patterns kept by a network, recalled from cues.
 
     References

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 IN_TIME = {"ring": 10, "complete": 10, "mean-field": 1000, "small-world": 50, "layered": 9}
 TASKS = ("vowels", "fm", "xor")
 CLASSIFIER_TASKS = ("digits", *datasets.CLASSICS, *TASKS)
+#: Two inputs, one hidden oscillator, two outputs.
+_SMALLEST_LAYERED = 5
 #: Options of `layers` for images.
 IMAGE_NETWORK = {"gain": 0.4, "field": 2.0}
 #: Samples that settle at once on a device.
@@ -53,7 +55,11 @@ def network_in_time(
         return load_model(Path(word)).network
     number = size or IN_TIME[word]
     if word == "layered":
-        return layered(2, max(number - 4, 1), 2, seed=seed)
+        if number < _SMALLEST_LAYERED:
+            raise ValueError(
+                f"--size must be at least {_SMALLEST_LAYERED} for layered, which has 2 inputs and 2 outputs. Got {number}."
+            )
+        return layered(2, number - 4, 2, seed=seed)
     deviation, strength = (default if given is None else given for given, default in ((spread, 0.3), (coupling, 1.0)))
     omega = np.random.default_rng(seed).normal(0.0, deviation, number)
     if word == "mean-field":

@@ -96,7 +96,6 @@ def simulate_amplitudes(
     See Also
     --------
     simulate : The phase model in time.
-    AmplitudeTrajectory : What oscillators with amplitudes did.
 
     Examples
     --------

@@ -165,7 +165,6 @@ def transition(
 
     See Also
     --------
-    Transition : The order parameter by coupling, beside theory.
     mean_field : All-to-all coupling without edges.
     simulate : The dynamics in time.
 

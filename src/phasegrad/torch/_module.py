@@ -107,7 +107,6 @@ class PhaseNetwork(nn.Module):
 
     See Also
     --------
-    torch.Info : What is known of every sample.
     layers : Dense and convolutional layers with shared parameters.
     autograd : PyTorch's automatic differentiation.
 

@@ -31,7 +31,6 @@ class SettlingWarning(UserWarning):
     See Also
     --------
     torch.PhaseNetwork : A PyTorch layer that settles.
-    torch.Info : What is known of every sample.
 
     Examples
     --------

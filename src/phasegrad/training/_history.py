@@ -327,7 +327,6 @@ class Training:
     See Also
     --------
     train : Train one network or many.
-    History : Scores at every evaluation.
     TrainingState : All that is needed to go on.
     Model : A trained network with all that prediction needs.
 

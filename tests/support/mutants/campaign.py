@@ -28,8 +28,8 @@ from mutants.changes import Change, changes_of
 #: Packages and files of the library that changes are drawn from: all that compute. Lines of ``kernels`` are run by
 #: machine code, where no test can be seen to reach them.
 TARGETS = ["_files.py", "_validation.py", "circuits", "datasets", "dynamics", "equilibria", "estimators.py"]
-TARGETS += ["gradients", "graphs", "hardware", "initial.py", "ising", "measurement", "memory", "models.py"]
-TARGETS += ["networks", "objectives", "power.py", "simulation", "solvers", "tensors", "terms", "torch", "training"]
+TARGETS += ["gradients", "graphs", "grids", "hardware", "initial.py", "ising", "measurement", "memory", "models.py"]
+TARGETS += ["networks", "objectives", "simulation", "solvers", "tensors", "terms", "torch", "training"]
 #: Tests that are tried before the others are even collected.
 FIRST = 25
 #: Under a change a test may take so many times as long as without it, and so many seconds of processor time more.

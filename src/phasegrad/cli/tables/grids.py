@@ -11,8 +11,8 @@ from rich.text import Text
 
 from phasegrad._validation import FloatArray, counted
 from phasegrad.cli.tables.layout import table
+from phasegrad.grids import GridAnalysis
 from phasegrad.pictures import draw_edges, draw_points, draw_words, drawn, fit, springs
-from phasegrad.power import GridAnalysis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

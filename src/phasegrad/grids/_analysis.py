@@ -15,13 +15,11 @@ from typing import Any
 import numpy as np
 
 from phasegrad._validation import FloatArray, float_between
-from phasegrad.datasets import Grid
 from phasegrad.dynamics import wrapped
 from phasegrad.equilibria import CriticalScale, Equilibrium, critical_scale, find_equilibrium
 from phasegrad.gradients import adjoint, cosine, two_phase
+from phasegrad.grids._grid import Grid
 from phasegrad.objectives import PhaseTargets
-
-__all__ = ["GridAnalysis", "Relief", "analyse"]
 
 #: Share of a line's angle that a redispatch is sized to take away, by the linear prediction.
 RELIEF = 0.1
@@ -48,15 +46,13 @@ class Relief:
 
     See Also
     --------
-    power.analyse : Stressed lines, margin and relief of a grid.
-    power.GridAnalysis : What analyse found.
+    grids.analyse : Stressed lines, margin and relief of a grid.
 
     Examples
     --------
     >>> import numpy as np
     >>> import phasegrad as pg
-    >>> from phasegrad.power import analyse
-    >>> relief = analyse(pg.datasets.grids.load("case9"), relieve="9-4").relief
+    >>> relief = pg.grids.analyse(pg.grids.load("case9"), relieve="9-4").relief
     >>> np.degrees([relief.before, relief.predicted, relief.after]).round(2)
     array([1.85, 1.67, 1.67])
     """
@@ -80,14 +76,12 @@ class GridAnalysis:
 
     See Also
     --------
-    power.analyse : Stressed lines, margin and relief of a grid.
-    power.Relief : A redispatch that relieves a line.
+    grids.analyse : Stressed lines, margin and relief of a grid.
 
     Examples
     --------
     >>> import phasegrad as pg
-    >>> from phasegrad.power import analyse
-    >>> found = analyse(pg.datasets.grids.load("case9"))
+    >>> found = pg.grids.analyse(pg.grids.load("case9"))
     >>> found.synchronous, [found.grid.lines[line] for line in found.stressed[:2]]
     (True, ['8-9', '5-6'])
     """
@@ -191,18 +185,23 @@ def analyse(
     progress : callable, optional
         As in `critical_scale`, which takes most of the time.
 
+    Returns
+    -------
+    GridAnalysis
+        ``grid`` with its injections scaled, its ``equilibrium``, whether it is ``synchronous``, the ``angles`` (E,)
+        across its lines, the ``stressed`` lines, the ``margin`` (a `CriticalScale`) and the ``relief``; ``as_dict()``
+        has everything as plain data. A relief has the ``redispatch`` (N,) of the generators in per unit, which sums to
+        zero, and the angle across the line ``before``, as ``predicted`` by the gradient and ``after`` solving again.
+
     See Also
     --------
-    power.GridAnalysis : What analyse found.
-    power.Relief : A redispatch that relieves a line.
-    datasets.grids.load : An IEEE case by name.
+    grids.load : An IEEE case by name.
     critical_scale : How much faster all may run before locking is lost.
 
     Examples
     --------
     >>> import phasegrad as pg
-    >>> from phasegrad.power import analyse
-    >>> found = analyse(pg.datasets.grids.load("case39"), relieve="2-30")
+    >>> found = pg.grids.analyse(pg.grids.load("case39"), relieve="2-30")
     >>> round(found.margin.scale, 2), found.relief.agreement > 0.999999
     (6.4, True)
     """
