@@ -8,18 +8,16 @@ import re
 import rich.console
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
-from typer.main import get_command
 
-from phasegrad.cli import app
+from phasegrad.cli.application import commands
 
 PATH = "reference/commands.md"
 
 
 def page() -> str:
     """Return the page."""
-    group = get_command(app)
     lines = ["# Command line", "", "`phasegrad --help` and `phasegrad COMMAND --help` print what stands here.", ""]
-    for name, command in sorted(group.commands.items()):  # type: ignore[attr-defined]
+    for name, command in sorted(commands().items()):
         lines += [f"## phasegrad {name}", "", *_described(command), ""]
     return "\n".join(lines)
 

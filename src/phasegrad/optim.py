@@ -1,5 +1,5 @@
 """Optimisers and learning-rate schedules for `Plan(optimizer=..., schedule=...)`."""
 
-from phasegrad.training import Adam, Constant, Cosine, Momentum, Staircase
+from phasegrad.training import Adam, Cosine, Momentum
 
-__all__ = ["Adam", "Constant", "Cosine", "Momentum", "Staircase"]
+__all__ = ["Adam", "Cosine", "Momentum"]

@@ -11,6 +11,11 @@ from rich.console import Console
 from phasegrad.cli.signals import STOPPED
 from phasegrad.cli.words import Json, Plot, check_places, put, put_json, tables
 
+#: How the commands are used, for their help.
+EXAMPLES = {
+    "bench": ("phasegrad bench --json bench.json",),
+}
+
 
 def bench(
     rounds: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="Rounds of which the median is taken.")] = 3,
@@ -61,7 +66,3 @@ def bench(
     tables(json).print(benchmark_tables(figures))
     put(plot, lambda place: draw_growth(figures["sparse"], place), json=json)
     put_json(json, figures)
-
-
-#: What the library's command line adds: the function, the panel of the help it stands in, and an example.
-COMMANDS = ((bench, "The paper", "phasegrad bench --json bench.json"),)

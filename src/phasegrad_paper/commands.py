@@ -28,6 +28,15 @@ from phasegrad.cli.words import (
 )
 from phasegrad_paper.studies import ON_REQUEST, STUDIES, Piece, Study
 
+#: How the commands are used, for their help.
+EXAMPLES = {
+    "reproduce": ("phasegrad reproduce ablation --seeds 20 --out pilot --open",),
+    "studies": ("phasegrad studies --json studies.json",),
+    "verify": ("phasegrad verify --sizes 6,10,50 --seeds 5 --json verify.json",),
+    "draw": ("phasegrad draw two-phase.svg --seed 3 --beta 0.05",),
+}
+
+
 #: Worker processes for each processor above which a number of them is taken for a slip.
 _CROWD = 4
 _NAMES = Annotated[
@@ -229,12 +238,3 @@ def draw(
 
     check_places(picture=path)
     put(path, lambda place: draw_two_phase(place, seed=seed, beta=beta))
-
-
-#: What the library's command line adds: functions, the panel of the help they stand in, and examples.
-COMMANDS = (
-    (reproduce, "The paper", "phasegrad reproduce ablation --seeds 20 --out pilot --open"),
-    (studies, "The paper", "phasegrad studies --json studies.json"),
-    (verify, "The paper", "phasegrad verify --sizes 6,10,50 --seeds 5 --json verify.json"),
-    (draw, "The paper", "phasegrad draw two-phase.svg --seed 3 --beta 0.05"),
-)

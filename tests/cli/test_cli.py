@@ -13,15 +13,14 @@ import numpy as np
 import psutil
 import pytest
 from command_line import ENVIRONMENT, run
-from typer.main import get_command
 
 import phasegrad as pg
-from phasegrad.cli import app
+from phasegrad.cli.application import app, commands
 from phasegrad.initial import STARTS
 from phasegrad.runs import load_task
 from phasegrad_paper.studies import ON_REQUEST
 
-COMMANDS = get_command(app).commands
+COMMANDS = commands()
 
 
 def interrupt_after(seconds: float, process: subprocess.Popen, number: int = signal.SIGINT) -> None:
@@ -45,7 +44,7 @@ def test_every_command_has_help_with_an_example_in_80_columns(words, here, monke
 
 def test_commands_and_options_stand_in_groups(here):
     every = here("--help").stdout
-    panels = ["Learn", "train", "Hardware and grids", "chip", "The paper", "reproduce"]
+    panels = ["Learn", "train", "Hardware and grids", "chip", "From other packages", "reproduce"]
     assert sorted(panels, key=every.index) == panels
     panels = ["What to learn", "--target", "How", "--epochs", "Images", "--device", "Where results go", "--json"]
     shown = here("train", "--help").stdout.partition("╰")[2]  # below the arguments
@@ -662,7 +661,6 @@ class TestBench:
     def bench(self, tmp_path, monkeypatch):
         from typer.testing import CliRunner
 
-        from phasegrad.cli import app
         from phasegrad_bench import _all
 
         other = {"other_s": 1.0, "plain_s": 1.0, "phasegrad_s": 0.1, "ratio": 10.0}

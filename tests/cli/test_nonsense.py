@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 import pytest
 from command_line import run
-from typer.main import get_command
 
 import phasegrad as pg
 import phasegrad_bench
-from phasegrad.cli import app, words
+from phasegrad.cli import words
+from phasegrad.cli.application import commands
 
-COMMANDS = get_command(app).commands
+COMMANDS = commands()
 LINES = 500
 #: A short valid line of every command, in every mode that it has.
 VALID = {

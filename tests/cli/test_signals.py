@@ -32,10 +32,11 @@ import sys
 if __name__ == "__main__":
     print("begun", flush=True)
 from phasegrad.cli import main
-if __name__ == "__main__":
+if __name__ == "__main__" and sys.argv[1] == "reproduce":
     import piece_functions as functions
     from phasegrad_paper import studies
     studies.choose = lambda names: [functions.drawing_study(8, os.environ["LOG"], float(os.environ["PAUSE"]))]
+if __name__ == "__main__":
     sys.exit(main())
 """
 TRAIN = ("vowels", "--seeds", "0:2", "--init", "spectral", "--epochs", "1000000", "--evaluate-every", "10")

@@ -599,3 +599,8 @@ def test_the_limit_of_the_campaign_holds(tmp_path):
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment)
     assert done.stdout == "refused\n"
     assert resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY
+
+
+def test_json_has_no_nan():
+    text = _files.json_text({"r2": float("nan"), "list": [1.0, float("inf")], "pair": (float("-inf"), 2)})
+    assert json.loads(text) == {"r2": None, "list": [1.0, None], "pair": [None, 2]}

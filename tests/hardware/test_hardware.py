@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import phasegrad as pg
-from phasegrad.cli import app
+from phasegrad.cli.application import app
 from phasegrad.hardware import FAULTS, Chip, Device, DeviceError, Hardware, OnDevice, preset, presets
 
 INPUTS = np.random.default_rng(5).uniform(-1, 1, (6, 2))
@@ -592,3 +592,22 @@ class TestCommand:
         result = CliRunner().invoke(app, ["chip", "vowels", "--preset", "cmos-ring"])
         assert result.exit_code != 0
         assert "Did you mean" in str(result.exception)
+
+
+def test_a_chip_of_a_network_without_inputs_runs():
+    chip = pg.hardware.Hardware().sample(pg.networks.ring(5, outputs=[1]))
+    chip.run(np.zeros((2, 0)))
+    assert chip.read().shape == (2, 5)
+
+
+@pytest.mark.parametrize(("accuracies", "blame"), [((1.0, 0.5), "a"), ((1.0, 0.9, 0.5, 0.4), "b"), ((1.0, 1.0), "")])
+def test_the_fault_that_costs_most_is_blamed_also_where_it_is_the_only_one(accuracies, blame):
+    from types import SimpleNamespace
+
+    from phasegrad.hardware import Budget
+
+    words = ("none", "a", "b", "all")[: len(accuracies)]
+    entries = tuple(
+        SimpleNamespace(fault=fault, accuracy=np.array([each])) for fault, each in zip(words, accuracies, strict=True)
+    )
+    assert Budget.blame.fget(SimpleNamespace(entries=entries)) == blame

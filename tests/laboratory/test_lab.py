@@ -795,3 +795,13 @@ def test_the_files_work_one_by_one_as_well(tmp_path, visit):
         assert text(page, "#tour-title") == "Oscillators settle"
         assert page.complaints == []
         page.close()
+
+
+def test_a_file_that_is_there_is_replaced_only_on_request(tmp_path):
+    place = tmp_path / "lab.html"
+    place.write_text("mine")
+    with pytest.raises(FileExistsError, match=r"lab\.html is there already"):
+        pg.lab(out=place, open=False)
+    assert place.read_text() == "mine"
+    pg.lab(out=place, open=False, replace=True)
+    assert place.read_text(encoding="utf-8").startswith("<!doctype html>")

@@ -10,6 +10,7 @@ from random_networks import KINDS, inputs_for, make_network
 from scipy.integrate import solve_ivp
 
 import phasegrad as pg
+from phasegrad.cli.application import app
 from phasegrad.graphs._sharing import Sharing
 from phasegrad.kernels import motion as loops
 from phasegrad.runs import network_in_time
@@ -887,8 +888,6 @@ class TestCommand:
     def test_a_run_is_shown_drawn_and_written(self, tmp_path, monkeypatch):
         from typer.testing import CliRunner
 
-        from phasegrad.cli import app
-
         monkeypatch.chdir(tmp_path)
         words = ["simulate", "ring", "--size", "12", "--spread", "0.1", "--time", "40", "--times", "41"]
         result = CliRunner().invoke(app, [*words, "--plot", "run.svg", "--json", "run.json"])
@@ -917,14 +916,10 @@ class TestCommand:
     def test_wrong_words_are_told(self, words, said):
         from typer.testing import CliRunner
 
-        from phasegrad.cli import app
-
         assert said in str(CliRunner().invoke(app, ["simulate", *words]).exception)
 
     def test_a_model_that_clamps_its_inputs_asks_for_them(self, tmp_path):
         from typer.testing import CliRunner
-
-        from phasegrad.cli import app
 
         network = pg.Network([[0, 1]], 1.0, [0.0, 0.0], inputs=[0], outputs=[1], input_mode="phase")
         place = tmp_path / "clamped.npz"
@@ -954,3 +949,9 @@ class TestStudy:
         assert synchrony("lorentzian", [2.0], 500, "down", 0.0)["theory"] == [pytest.approx(np.sqrt(0.5))]
         assert abs(diffusion(0.05, 1.0, 200)["errors"]) < 4
         assert abs(locked_variance(1e-4, 2.0, 200)["errors"]) < 4
+
+
+def test_a_layered_network_has_as_many_oscillators_as_asked_for():
+    assert network_in_time("layered", 0, size=7).size == 7
+    with pytest.raises(ValueError, match=r"--size must be at least 5.*Got 3"):
+        network_in_time("layered", 0, size=3)

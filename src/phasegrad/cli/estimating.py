@@ -26,7 +26,7 @@ def train_classifiers(
     task: str, seeds: list[int], load: dict[str, Any], options: dict[str, Any], places: Mapping[str, Path | None]
 ) -> None:
     """Train one classifier per seed, show the table, write what was asked for; of many seeds the best on training."""
-    from phasegrad.cli.tables.training import classifier_table, draw_classifier
+    from phasegrad.cli.tables.train import classifier_table, draw_classifier
     from phasegrad.runs import ClassifierRun, load_task
 
     def fit(seed: int, show: Any) -> ClassifierRun:
@@ -40,7 +40,7 @@ def train_table(
     path: Path, seeds: list[int], reading: Mapping[str, Any], options: dict[str, Any], places: Mapping[str, Path | None]
 ) -> None:
     """Train one estimator per seed on a CSV file of the user's, and say what it was taken for."""
-    from phasegrad.cli.tables.training import classifier_table, draw_classifier, draw_regressor, regressor_table
+    from phasegrad.cli.tables.train import classifier_table, draw_classifier, draw_regressor, regressor_table
     from phasegrad.datasets import Dataset
     from phasegrad.runs import ClassifierRun, RegressorRun, read_more, read_table
 

@@ -12,6 +12,12 @@ from phasegrad._files import printable
 from phasegrad.cli.completing import grid_cases, one_of
 from phasegrad.cli.words import Json, Plot, check_places, put, put_json, tables
 
+#: How the commands are used, for their help.
+EXAMPLES = {
+    "grid": ("phasegrad grid case118 --scale 1.3 --relieve 8-5 --plot grid.png",),
+}
+
+
 _GRID = "What to ask of it"
 
 
@@ -36,7 +42,7 @@ def grid(
 
     Exit status: 0 if the grid is synchronous, 1 if it has no stable state, 2 for wrong input.
     """
-    from phasegrad.cli.tables.grids import draw_grid, grid_tables
+    from phasegrad.cli.tables.grid import draw_grid, grid_tables
 
     check_places(json, picture=plot)
     words = f"following the state of {printable(case)} to where synchrony is lost"

@@ -39,7 +39,7 @@ def train_images(
 ) -> None:  # fmt: skip
     """Train one network per seed, show the table, write what was asked for; of many seeds the best on training."""
     require_torch(f"phasegrad train {task}", options.get("device") or "cpu")
-    from phasegrad.cli.tables.training import draw_images, image_table
+    from phasegrad.cli.tables.train import draw_images, image_table
     from phasegrad.runs import load_images
     from phasegrad.training import DTYPES
 

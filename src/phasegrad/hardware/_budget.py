@@ -149,6 +149,11 @@ def error_budget(
         Called with each `Entry` as soon as its chips have learned, so that what is finished can be kept: Ctrl-C raises
         KeyboardInterrupt.
 
+    See Also
+    --------
+    hardware.Hardware : A kind of chip with its faults.
+    hardware.preset : A kind of chip by name.
+
     Examples
     --------
     >>> import phasegrad as pg

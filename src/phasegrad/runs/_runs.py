@@ -57,7 +57,7 @@ def network_in_time(
     if word == "layered":
         if number < _SMALLEST_LAYERED:
             raise ValueError(
-                f"--size must be at least {_SMALLEST_LAYERED} for layered, which has 2 inputs and 2 outputs. Got {number}."
+                f"--size must be at least {_SMALLEST_LAYERED} for layered: 2 inputs, 2 outputs. Got {number}."
             )
         return layered(2, number - 4, 2, seed=seed)
     deviation, strength = (default if given is None else given for given, default in ((spread, 0.3), (coupling, 1.0)))

@@ -9,6 +9,12 @@ import typer
 
 from phasegrad.cli.words import LARGEST_SEED, RESULTS, Json, check_places, progress_bar, put, put_json, tables
 
+#: How the commands are used, for their help.
+EXAMPLES = {
+    "ising": ("phasegrad ising graph.txt --runs 100 --plot cuts.png --json cuts.json",),
+}
+
+
 _MACHINE = "The machine"
 
 _File = Annotated[

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 import phasegrad
 from phasegrad._files import printable
@@ -18,7 +17,6 @@ from phasegrad.cli.images import check_image_options, train_images
 from phasegrad.cli.signals import STOPPED
 from phasegrad.cli.words import (
     RESULTS,
-    Json,
     check_places,
     learn_words,
     progress_bar,
@@ -29,6 +27,15 @@ from phasegrad.cli.words import (
     whole_numbers,
 )
 from phasegrad.gradients import METHODS
+
+#: How the commands are used, for their help.
+EXAMPLES = {
+    "train": (
+        "phasegrad train flowers.csv --target species --save model.npz",
+        "phasegrad train vowels --seeds 0:100 --init spectral --json out.json",
+    ),
+}
+
 
 #: Options that only one of the two methods has, and options that belong to some tasks.
 _PAPER_ONLY = ("init", "margin", "decision", "evaluate_every", "scale_by")
@@ -360,7 +367,7 @@ def _train_as_published(
     task: str, seeds: list[int], load: dict[str, Any], options: dict[str, Any], places: Mapping[str, Path | None]
 ) -> None:
     """Train by the paper's plan with a live display, show the table, and write what was asked for."""
-    from phasegrad.cli.tables.training import training_table
+    from phasegrad.cli.tables.train import training_table
     from phasegrad.runs import Runs
     from phasegrad.training import Interrupted, train_whole
 
@@ -396,32 +403,3 @@ def _train_as_published(
         words = f"Stopped after epoch {result.state.epoch} of {plan.epochs}; everything above is of that epoch."
         typer.echo(words, err=True)
         raise typer.Exit(STOPPED)
-
-
-def predict(
-    model: Annotated[Path, typer.Argument(help="Model file that `phasegrad train --save` wrote.")],
-    samples: Annotated[Path, typer.Argument(help="CSV file whose header names the model's features.")],
-    drop_missing: Annotated[
-        bool, typer.Option("--drop-missing", help="Leave out rows in which a feature is missing.")
-    ] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", rich_help_panel=RESULTS, help="Write the rows with their answers, a .csv file."),
-    ] = None,
-    json: Json = None,
-) -> None:
-    """Answer the rows of a CSV file with a trained model; columns that are not features are ignored."""
-    from phasegrad.cli.tables.training import prediction_table
-    from phasegrad.runs import read_samples, write_answers
-
-    check_places(json, table=out, inputs=[model, samples])
-    loaded = phasegrad.models.load_model(model)
-    with Console(stderr=True).status(f"answering {printable(samples)} ..."):
-        read = read_samples(samples, loaded.features, drop_missing=drop_missing, keep=out is not None)
-        answer = loaded.predict(read.x)
-    tables(json).print(prediction_table(answer, loaded.classes, read.dropped))
-    stable = answer.equilibrium.stable.tolist()
-    values = {} if answer.values is None else dict(zip(loaded.classes, answer.values.T.tolist(), strict=True))
-    put(out, lambda place: write_answers(place, read, values or {"class": answer.names}, stable), json=json)
-    found = {"classes": answer.names} if answer.values is None else {"values": answer.values.tolist()}
-    put_json(json, {**found, "stable": stable})

@@ -13,6 +13,12 @@ from phasegrad._validation import parse_float
 from phasegrad.cli.completing import one_of
 from phasegrad.cli.words import LARGEST_SEED, RESULTS, Json, check_places, progress_bar, put, put_json, tables
 
+#: How the commands are used, for their help.
+EXAMPLES = {
+    "simulate": ("phasegrad simulate ring --size 12 --time 50 --noise 0.01 --plot run.png",),
+}
+
+
 _MOST_TIMES = 100_000
 
 
@@ -107,7 +113,7 @@ def simulate(
 
     Exit status: 0 if all oscillators are locked at the end, 1 if some drift, 2 for wrong input.
     """
-    from phasegrad.cli.tables.simulation import draw_run, run_table
+    from phasegrad.cli.tables.simulate import draw_run, run_table
     from phasegrad.runs import network_in_time
     from phasegrad.simulation import simulate as run
 

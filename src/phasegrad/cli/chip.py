@@ -16,6 +16,12 @@ from phasegrad.cli.words import Json, Plot, check_places, progress_bar, put, put
 if TYPE_CHECKING:
     from phasegrad.hardware import Entry
 
+#: How the commands are used, for their help.
+EXAMPLES = {
+    "chip": ("phasegrad chip vowels --chips 50 --plot budget.svg --json out.json",),
+}
+
+
 _MOST_CHIPS = 1000
 #: Seconds from which on a duration is given in minutes.
 _MINUTES = 100
@@ -73,7 +79,7 @@ def chip(
 
     Each result is printed when it is there, with an estimate of the time left; stopped, the command keeps what it has.
     """
-    from phasegrad.cli.tables.chips import chip_tables, draw_budget, entry_table
+    from phasegrad.cli.tables.chip import chip_tables, draw_budget, entry_table
     from phasegrad.hardware import error_budget, preset as kind_of, task as task_of
 
     check_places(json, picture=plot)

@@ -10,6 +10,11 @@ import typer
 from phasegrad._files import printable
 from phasegrad.cli.words import check_places
 
+#: How the commands are used, for their help.
+EXAMPLES = {
+    "lab": ("phasegrad lab model.npz --out lab.html --no-open",),
+}
+
 
 def lab(
     model: Annotated[
