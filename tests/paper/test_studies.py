@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from phasegrad import TrainingWarning, datasets, estimators, hardware
+from phasegrad import datasets, estimators, hardware
+from phasegrad.training import TrainingWarning
 from phasegrad_paper.reproduction import verification
 from phasegrad_paper.studies import (
     Verdict,
