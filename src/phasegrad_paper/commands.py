@@ -170,7 +170,7 @@ def studies(json: Json = None) -> None:
 
     check_places(json)
     tables(json).print(studies_table(STUDIES, ON_REQUEST))
-    put_json(json, [_as_dict(study) for study in STUDIES])
+    put_json(json, [_as_dict(study) for study in (*STUDIES, *ON_REQUEST)])
 
 
 def _as_dict(study: Study) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Reproductions go on where they stopped, end alike however they ran, and touch nothing that is not theirs."""
 
+import dataclasses
 import json
 import os
 import random
@@ -106,6 +107,27 @@ class TestResults:
         names = [study.name for study in found.studies]
         assert {"finite-beta", "numbers"} <= set(names)
         assert list(json.loads((tmp_path / "results.json").read_text())["studies"]) == names
+
+    def test_a_study_on_request_in_the_folder_is_covered_too(self, tmp_path, monkeypatch):
+        requested = functions.drawing_study(2, name="requested")
+        monkeypatch.setattr("phasegrad_paper.reproduction.run.ON_REQUEST", (requested,))
+        reproduce([requested], tmp_path, seeds=2, workers=1)
+        found = reproduce(choose(["finite-beta"]), tmp_path, seeds=2, workers=1)
+        assert [study.name for study in found.studies] == ["finite-beta", "requested"]
+        assert list(json.loads((tmp_path / "results.json").read_text())["studies"]) == ["finite-beta", "requested"]
+
+    def test_a_study_is_planned_once(self, tmp_path):
+        given, asked = functions.drawing_study(2), []
+
+        def plan(seeds):
+            asked.append(seeds)
+            return given.plan(seeds)
+
+        reproduce([dataclasses.replace(given, plan=plan)], tmp_path, workers=1)
+        assert asked == [None]
+        # Fewer seeds are compared with all of them, which takes a second plan.
+        reproduce([dataclasses.replace(given, plan=plan)], tmp_path / "few", seeds=1, workers=1)
+        assert asked == [None, 1, None]
 
     def test_warnings_of_a_piece_arrive(self, tmp_path):
         study = functions.study("unsure", {"one": Piece("one", functions.warn, {"seed": 1})})

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import phasegrad
+import phasegrad_paper
 
-FORMAT = 2
+FORMAT = 3
 _PACKAGES = ("phasegrad", "numpy", "scipy", "numba", "scikit-learn", "statsmodels", "torch")
 # Rooms that only show results, and files that are neither code nor data.
 _WITHOUT_EFFECT = ("pictures", "report", "cli")
@@ -26,8 +27,9 @@ def versions() -> dict[str, str]:
 
 @cache
 def fingerprint() -> str:
-    """Return a digest of all code and data of the package that a figure can depend on."""
-    return digest_of_sources(Path(phasegrad.__file__).parent)
+    """Return a digest of all code and data, of the library and of this package, that a figure can depend on."""
+    roots = (Path(str(package.__file__)).parent for package in (phasegrad, phasegrad_paper))
+    return hashlib.sha256("".join(digest_of_sources(root) for root in roots).encode()).hexdigest()
 
 
 def digest_of_sources(root: Path) -> str:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 from phasegrad._validation import require, whole_number
 from phasegrad.training import processors
@@ -18,7 +17,7 @@ from phasegrad_paper.reproduction.execution import Answer, Runner, run_here
 from phasegrad_paper.reproduction.folder import ResultsFolder, open_folder
 from phasegrad_paper.reproduction.identity import Identity
 from phasegrad_paper.reproduction.result import Reproduction
-from phasegrad_paper.studies import STUDIES, Outcome, Piece, Study
+from phasegrad_paper.studies import ON_REQUEST, STUDIES, Piece, Study
 
 
 class PieceError(RuntimeError):
@@ -94,9 +93,12 @@ def reproduce(
     # The cluster first: a folder is not emptied for a run that cannot begin.
     with _runner(count, cluster) as run, open_folder(Path(folder), Identity.here(seeds), fresh=fresh) as place:
         _run_missing(run, place, plans, progress or (lambda _tally: None))
-        found = _covered(studies, seeds, place)
-        outcomes = {study.name: _conclude(study, seeds, place) for study in found}
-        reproduction = Reproduction(found, outcomes, seeds)
+        covered = _covered(studies, plans, seeds, place)
+        outcomes = {
+            study.name: study.assess({name: place.results[piece.identity] for name, piece in plan.items()}, seeds, plan)
+            for study, plan in covered
+        }
+        reproduction = Reproduction(tuple(study for study, _ in covered), outcomes, seeds)
         place.write_results(reproduction.as_dict())
     return reproduction
 
@@ -160,19 +162,21 @@ def _piece_error(failed: list[tuple[Piece, Answer]], owners: dict[str, list[str]
     return error
 
 
-def _covered(studies: Sequence[Study], seeds: int | None, folder: ResultsFolder) -> tuple[Study, ...]:
-    """Return the studies asked for and every other one that the folder already holds, in the order of the paper."""
+def _covered(
+    studies: Sequence[Study], plans: dict[str, dict[str, Piece]], seeds: int | None, folder: ResultsFolder
+) -> list[tuple[Study, dict[str, Piece]]]:
+    """Return the studies asked for and every other one that the folder already holds, each with its plan.
 
-    def held(study: Study) -> bool:
-        pieces = study.plan(seeds).values()
-        return len(pieces) > 0 and all(piece.identity in folder.results for piece in pieces)
-
+    Studies of the paper come first, in its order, then those on request.
+    """
     asked = {study.name: study for study in studies}
-    known = {study.name: asked.get(study.name, study) for study in STUDIES}
-    found = [study for name, study in known.items() if name in asked or held(study)]
-    return (*found, *(study for name, study in asked.items() if name not in known))
-
-
-def _conclude(study: Study, seeds: int | None, folder: ResultsFolder) -> Outcome:
-    results: dict[str, Any] = {name: folder.results[piece.identity] for name, piece in study.plan(seeds).items()}
-    return study.assess(results, seeds)
+    known = {study.name: study for study in (*STUDIES, *ON_REQUEST)} | asked
+    found = []
+    for name, study in known.items():
+        if name in asked:
+            found.append((study, plans[name]))
+            continue
+        plan = study.plan(seeds)
+        if plan and all(piece.identity in folder.results for piece in plan.values()):
+            found.append((study, plan))
+    return found

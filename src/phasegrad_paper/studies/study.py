@@ -7,7 +7,7 @@ draws and writes. Verdicts and all sentences about a claim are made here, from i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import Any
@@ -266,9 +266,12 @@ class Study:
     figures: Callable[[Results], list[Figure]] = _nothing
     remarks: tuple[str, ...] = ()  # what else a reader should know, one or two sentences each
 
-    def assess(self, results: Results, seeds: int | None = None) -> Outcome:
-        """Judge every claim by the results of the pieces of so many seeds, and lay out tables and figures."""
-        partial = self._partial(seeds)
+    def assess(self, results: Results, seeds: int | None = None, plan: Mapping[str, Piece] | None = None) -> Outcome:
+        """Judge every claim by the results of the pieces of so many seeds, and lay out tables and figures.
+
+        ``plan`` is the plan of so many seeds, where the caller already made it.
+        """
+        partial = set() if seeds is None else self._partial(self.plan(seeds) if plan is None else plan)
         judgements = [claim.judge(results, partial) for claim in self.claims]
         checks = [claim.judge(results, partial) for claim in self.checks]
         tables = self.tables(results)
@@ -278,7 +281,7 @@ class Study:
             tables = [*tables, Table(f"{self.name}-checks", "Checks of ours", columns, rows)]
         return Outcome(judgements, tables, self.figures(results), dict(results), self.remarks, checks)
 
-    def _partial(self, seeds: int | None) -> set[str]:
-        """Return the names of pieces that so few seeds change or leave out."""
-        now = {name: piece.identity for name, piece in self.plan(seeds).items()}
+    def _partial(self, plan: Mapping[str, Piece]) -> set[str]:
+        """Return the names of pieces that a plan of fewer seeds changes or leaves out."""
+        now = {name: piece.identity for name, piece in plan.items()}
         return {name for name, piece in self.plan(None).items() if now.get(name) != piece.identity}
