@@ -193,3 +193,11 @@ def test_one_package_has_one_lower_bound():
     lines = {line for name in extras if name != "all" for line in [*extras[name], *PROJECT["dependencies"]]}
     names = [re.match(r"[\w-]+", line).group() for line in lines]
     assert len(names) == len(set(names))
+
+
+def test_settings_of_the_hosting_site_are_yaml_and_name_every_python():
+    yaml = pytest.importorskip("yaml")
+    paths = [ROOT / ".pre-commit-config.yaml", *(ROOT / ".github").rglob("*.yml")]
+    read = {path.name: yaml.safe_load(path.read_text(encoding="utf-8")) for path in paths}
+    assert {"test.yml", "release.yml", "dependabot.yml", "bug_report.yml", "feature_request.yml"} <= set(read)
+    assert set(VERSIONS) < set(read["test.yml"]["jobs"]["core"]["strategy"]["matrix"]["python"])
