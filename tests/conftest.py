@@ -26,7 +26,7 @@ HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
-    """Skip a test that asks for PyTorch where it is not installed, as on Pythons and platforms without a build of it."""
+    """Skip a test that asks for PyTorch where it is not installed, as on Pythons without a build of it."""
     try:
         return (yield)
     except ImportError as error:
