@@ -25,8 +25,18 @@ HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item):
+    """Skip a test whose fixtures ask for PyTorch where it is not installed."""
+    return (yield from _skipping_without_torch())
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
     """Skip a test that asks for PyTorch where it is not installed, as on Pythons without a build of it."""
+    return (yield from _skipping_without_torch())
+
+
+def _skipping_without_torch():
     try:
         return (yield)
     except ImportError as error:
