@@ -1,12 +1,11 @@
-# Everything runs in .venv, built once from the pins in constraints.txt.
+# Everything runs in .venv, built once from the pins in requirements.lock and requirements-torch.txt.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-# The build backend comes first: built in isolation, the package would fetch one that no pin holds.
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: reproduce test test-rest test-slow test-gpu mutants lint format docs bench venv clean clean-cache
+.PHONY: reproduce test test-rest test-slow test-gpu test-oldest mutants lint format docs bench venv lock clean clean-cache
 
 reproduce: venv
 	$(BIN)/phasegrad reproduce
@@ -64,12 +63,32 @@ bench: venv
 
 venv: $(READY)
 
-$(READY): pyproject.toml constraints.txt
+# Built in isolation, the package would fetch a build backend that no pin holds: the lock has it.
+$(READY): pyproject.toml requirements.lock requirements-torch.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "phasegrad needs Python 3.11 or newer; run make PYTHON=python3.11")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) hatchling
-	$(PIP) --no-build-isolation -e '.[dev]'
+	$(PIP) --require-hashes -r requirements.lock
+	$(PIP) -r requirements-torch.txt
+	$(PIP) --no-deps --no-build-isolation -e .
 	touch $(READY)
+
+# Versions for every platform and every Python from 3.11.5 on, which the documentation tools need. Versions in the lock
+# are kept; LOCK=--upgrade takes the newest, LOCK="--upgrade-package scipy" one of them. The lock leaves torch out.
+LOCK ?=
+lock: venv
+	mkdir -p build
+	echo 'torch; python_version < "3"' > build/no-torch.txt
+	UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile pyproject.toml --quiet --all-extras --group dev --group torch-needs \
+	--universal --python-version 3.11.5 --fork-strategy fewest --generate-hashes --no-annotate --override build/no-torch.txt \
+	$(LOCK) --output-file requirements.lock
+
+# The oldest versions that pyproject.toml allows, without any extra, in an environment of their own.
+OLDEST := build/oldest
+test-oldest: venv
+	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
+	$(BIN)/python -m pip --python $(OLDEST)/bin/python install --quiet -r constraints-oldest.txt --group test
+	$(BIN)/python -m pip --python $(OLDEST)/bin/python install --quiet --no-deps --no-build-isolation -e .
+	$(OLDEST)/bin/python -m pytest -n auto -m "not slow and not gpu"
 
 clean-cache:
 	find src -name '*.nb[ic]' -delete

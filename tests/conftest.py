@@ -3,6 +3,7 @@
 Commands run in the process of the tests, which need not start first, unless a test is about the process itself.
 """
 
+import importlib.util
 import os
 import shutil
 import signal
@@ -19,6 +20,30 @@ settings.load_profile("repeatable")
 # A shell's background jobs ignore Ctrl-C, and so would every command that a test starts and interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item):
+    """Skip a test whose fixtures ask for PyTorch where it is not installed."""
+    return (yield from _skipping_without_torch())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Skip a test that asks for PyTorch where it is not installed, as on Pythons without a build of it."""
+    return (yield from _skipping_without_torch())
+
+
+def _skipping_without_torch():
+    try:
+        return (yield)
+    except ImportError as error:
+        if not HAS_TORCH and ("needs PyTorch" in str(error) or error.name == "torch"):
+            pytest.skip(str(error))
+        raise
+
 
 ARGUMENTS = [
     "--no-sandbox",

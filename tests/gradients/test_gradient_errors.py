@@ -334,6 +334,8 @@ class _Idle:
 
 
 def test_autograd_warns_where_a_terms_two_writings_disagree():
+    pytest.importorskip("torch")
+
     class Wrong(Third):
         def torch_force(self, graph, values, phases):
             return 1.5 * super().torch_force(graph, values, phases)

@@ -1,6 +1,5 @@
 """The package as it is installed: its metadata, its types, and its wheel on every Python there is."""
 
-import importlib.metadata
 import os
 import re
 import shutil
@@ -9,6 +8,7 @@ import sys
 import sysconfig
 import tomllib
 import zipfile
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -162,15 +162,6 @@ def test_the_wheel_works_with_its_plain_dependencies(version, wheel, tmp_path):
     assert "Converged and stable" in run(python, "-W", "error", "ten.py")
 
 
-def test_every_dependency_has_a_lower_bound_that_the_pins_keep():
-    pins = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line)
-    pins = {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in pins.items()}
-    for words in PROJECT["dependencies"]:
-        name, bound = words.split(">=")
-        assert tuple(map(int, bound.split("."))) <= tuple(map(int, pins[name].split(".")))[: bound.count(".") + 1]
-        assert importlib.metadata.version(name)
-
-
 def test_a_wheel_holds_everything_the_package_reads(wheel, tmp_path):
     names = set(zipfile.ZipFile(wheel).namelist())
     for needed in ("py.typed", "datasets/hillenbrand1995.csv", "laboratory/web/lab.js"):
@@ -189,3 +180,46 @@ def test_a_wheel_holds_everything_the_package_reads(wheel, tmp_path):
     assert "vowels a, i, u: 330 training and 83 test samples" in result.stdout
     shipped = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src").rglob("*.py")}
     assert shipped <= names
+
+
+def versions(name: str) -> dict[str, tuple[int, ...]]:
+    """Return the versions that a file of pins names."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    found = re.findall(r"^([\w.-]+)==([\d.]+)", text, flags=re.MULTILINE)
+    return {package: tuple(map(int, version.split("."))) for package, version in found}
+
+
+def lower_bounds() -> dict[str, tuple[int, ...]]:
+    """Return the lower bounds of the dependencies and of the extras that can be installed at their lowest."""
+    extras = PROJECT["optional-dependencies"]
+    lines = chain(PROJECT["dependencies"], *(extras[name] for name in extras if name not in ("all", "torch")))
+    found = [re.fullmatch(r"([\w-]+)(?:\[\w+\])?>=([\d.]+)", line).groups() for line in lines]
+    return {package: tuple(map(int, bound.split("."))) for package, bound in found}
+
+
+def test_every_dependency_has_a_lower_bound_that_the_lock_keeps():
+    locked = versions("requirements.lock")
+    for package, bound in lower_bounds().items():
+        assert bound <= locked[package]
+
+
+def test_the_oldest_versions_that_are_tested_are_the_lower_bounds():
+    tested = versions("constraints-oldest.txt")
+    for package, bound in lower_bounds().items():
+        assert tested[package][: len(bound)] == bound
+        assert not any(tested[package][len(bound) :])
+
+
+def test_one_package_has_one_lower_bound():
+    extras = PROJECT["optional-dependencies"]
+    lines = {line for name in extras if name != "all" for line in [*extras[name], *PROJECT["dependencies"]]}
+    names = [re.match(r"[\w-]+", line).group() for line in lines]
+    assert len(names) == len(set(names))
+
+
+def test_settings_of_the_hosting_site_are_yaml_and_name_every_python():
+    yaml = pytest.importorskip("yaml")
+    paths = [ROOT / ".pre-commit-config.yaml", *(ROOT / ".github").rglob("*.yml")]
+    read = {path.name: yaml.safe_load(path.read_text(encoding="utf-8")) for path in paths}
+    assert {"test.yml", "release.yml", "dependabot.yml", "bug_report.yml", "feature_request.yml"} <= set(read)
+    assert set(VERSIONS) < set(read["test.yml"]["jobs"]["core"]["strategy"]["matrix"]["python"])

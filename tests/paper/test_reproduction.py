@@ -282,6 +282,7 @@ class TestFolder:
         self.refused(folder, "made with 1 seed instead of all seeds")
 
     def test_other_versions_and_sources_are_refused_by_name(self, folder, monkeypatch):
+        pytest.importorskip("torch")
         versions = identities.versions() | {"phasegrad": "9.9", "torch": "not installed"}
         monkeypatch.setattr(identities, "versions", lambda: versions)
         self.refused(folder, r"phasegrad \S+ instead of 9.9; torch \S+ instead of not installed.*--out.*--fresh")

@@ -12,7 +12,7 @@ HOOKS = ROOT / "docs" / "hooks"
 
 def hook(name):
     """Return one of the hooks; skip where the packages that build the site are missing."""
-    pytest.importorskip("mkdocs", reason="the site needs mkdocs: pip install '.[docs]'")
+    pytest.importorskip("mkdocs", reason="the site needs mkdocs: pip install --group docs")
     module = f"phasegrad_site_{name}"
     if module not in sys.modules:
         spec = importlib.util.spec_from_file_location(module, HOOKS / f"{name}.py")

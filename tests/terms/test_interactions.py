@@ -94,6 +94,7 @@ def test_sine_is_the_one_term_series():
 
 
 def test_a_users_own_interaction_works_in_a_network():
+    pytest.importorskip("torch")
     network = pg.networks.ring(6, omega=[0.2, -0.1, 0.3, -0.2, 0, -0.2], interaction=Wrapped(), outputs=[3])
     equilibrium = pg.find_equilibrium(network)
     assert equilibrium.stable

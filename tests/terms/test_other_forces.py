@@ -14,6 +14,8 @@ from phasegrad.gradients import relative_error
 from phasegrad.linearised import SparseLaplacian
 from phasegrad.terms import Anisotropy, Coupling, Field, PhaseLag, check_term
 
+pytest.importorskip("torch")
+
 KINDS = ("anisotropic", "lagging")
 
 

@@ -69,6 +69,7 @@ def test_the_force_is_the_formula_and_the_slope_of_the_energy():
     ],
 )
 def test_six_methods_agree_and_finite_differences_are_the_judge(seed, options, frequencies):
+    pytest.importorskip("torch")
     network = layers(seed, **options)
     equilibrium = pg.find_equilibrium(network, np.random.default_rng(seed).uniform(-1, 1, (3, 2)))
     assert np.all(equilibrium.stable)

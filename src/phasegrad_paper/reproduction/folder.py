@@ -21,7 +21,6 @@ from phasegrad._files import (
     MOST_JSON,
     check_place,
     is_unfinished,
-    json_text,
     printable,
     read_json,
     write_bytes,
@@ -60,7 +59,8 @@ class ResultsFolder:
             "result": json.loads(answer.text),
         }
         plain = json.loads(json.dumps(record))  # as it will be read, so that its checksum is the same
-        content = json_text({"checksum": _checksum(plain), **plain}).encode("utf-8")
+        # A measurement that has no answer is NaN, and stays so: null would be another result.
+        content = (json.dumps({"checksum": _checksum(plain), **plain}, indent=1) + "\n").encode("utf-8")
         if len(content) > MOST_JSON:
             raise ValueError(f"The result of {piece.title!r} is larger than {MOST_JSON >> 20} MB. Let it return less.")
         write_bytes(self.path / "pieces" / f"{piece.key}.json", content)
