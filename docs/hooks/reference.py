@@ -39,7 +39,7 @@ GROUPS: dict[str, tuple[str, str, str]] = {
         "Network layered networks.signed_layers layers Dense Convolution networks.Layout networks.Link "
         "networks.random_network networks.complete networks.ring networks.lattice "
         "networks.small_world networks.random_regular networks.erdos_renyi networks.mean_field "
-        "networks.honeycomb networks.from_matrix networks.to_matrix from_networkx networks.to_networkx",
+        "networks.cycle_chain networks.from_matrix networks.to_matrix from_networkx networks.to_networkx",
     ),
     "starts": (
         "Initial frequencies",
@@ -67,7 +67,7 @@ GROUPS: dict[str, tuple[str, str, str]] = {
         "Gradients",
         "Every way to the gradient with one signature, tables that compare them, and the choice of the nudge.",
         " ".join(name if name in pg.__all__ else f"gradients.{name}" for name in METHODS)
-        + " check_gradients gradients.cosine gradients.suggest_beta Gradient gradients.GradientWarning",
+        + " check_gradients gradients.suggest_beta Gradient gradients.GradientWarning",
     ),
     "measuring": (
         "Measuring",
@@ -79,14 +79,14 @@ GROUPS: dict[str, tuple[str, str, str]] = {
         "What the outputs should do: costs, and the decisions that go with them.",
         "Cost PhaseTargets objectives.ClassObjective objectives.NearestTarget objectives.PaperPair "
         "CosineCrossEntropy objectives.OneHotPhases objectives.OutputDifferences "
-        "PeriodicDistance Torques",
+        "objectives.PeriodicDistance",
     ),
     "training": (
         "Training",
         "Plans, the training itself, its history, and the state to go on from.",
-        "train Plan training.paper_plan training.classifier_plan training.image_plan optim.Adam "
+        "train Plan optim.Adam "
         "optim.Momentum optim.CosineDecay optim.Constant optim.Staircase Training training.TrainingState "
-        "training.save_state training.load_state training.TrainingWarning",
+        "training.TrainingWarning",
     ),
     "models": (
         "Models and estimators",

@@ -371,7 +371,7 @@ def _train_as_published(
     if not isinstance(hidden, int):
         raise ValueError(f"--hidden must be one number with --method paper. Got {hidden}.")
     runs = Runs.plan(task, seeds, hidden, options.pop("init", "random"), **load)
-    plan = phasegrad.training.paper_plan(objective=objectives[decision](options.pop("margin", 0.2)), **options)
+    plan = phasegrad.Plan.paper(objective=objectives[decision](options.pop("margin", 0.2)), **options)
     progress = progress_bar("epoch {task.completed:.0f} of {task.total:.0f}")
     many = counted(len(seeds), "seed")
     bar = progress.add_task(f"{many}, preparing", total=max(plan.epochs, 1))
@@ -415,7 +415,7 @@ def predict(
     from phasegrad.runs import read_samples, write_answers
 
     check_places(json, table=out, inputs=[model, samples])
-    loaded = phasegrad.models.load_model(model)
+    loaded = phasegrad.Model.load(model)
     with Console(stderr=True).status(f"answering {printable(samples)} ..."):
         read = read_samples(samples, loaded.features, drop_missing=drop_missing, keep=out is not None)
         answer = loaded.predict(read.x)
