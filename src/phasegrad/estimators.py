@@ -39,14 +39,13 @@ from phasegrad.training import (
     Schedule,
     Training,
     TrainingState,
-    classifier_plan,
     train_whole,
 )
 
 #: Where scaled features are cut off.
 _BEYOND = 1.5
 _NOISE = 0.0375
-_DEFAULT = classifier_plan()
+_DEFAULT = Plan.classifier()
 _LEARN = tuple(_DEFAULT.rates)
 #: Floating-point numbers are taken for classes if there are no more than so many, or so many samples of each.
 _FEW_CLASSES, _ENOUGH_SAMPLES = 20, 5
@@ -94,7 +93,7 @@ class _Oscillators(BaseEstimator):  # type: ignore[misc]
         return self.training_.plan.settling.equilibrium(self.network_, self.scaling_.apply(data))
 
     def to_model(self, names: Sequence[str] | None = None, features: Sequence[str] | None = None) -> Model:
-        """Return the trained network with all that prediction needs, ready for `save_model`.
+        """Return the trained network with all that prediction needs, ready for `Model.save`.
 
         Parameters
         ----------
@@ -143,7 +142,7 @@ class _Oscillators(BaseEstimator):  # type: ignore[misc]
             choice("input_noise", noise, ("auto",), type(self).__name__)
             noise = _NOISE * min(float(np.sqrt(self.n_features_in_)), 8.0)
         same = ("learn", "epochs", "batch_size", "learning_rate", "optimizer", "schedule", "gradient", "beta")
-        return classifier_plan(
+        return Plan.classifier(
             objective=self._objective(),
             input_noise=noise,
             weight_decay=self.weight_decay,
@@ -361,7 +360,7 @@ class OscillatorClassifier(ClassifierMixin, _Oscillators):  # type: ignore[misc]
     See Also
     --------
     OscillatorRegressor : A scikit-learn regressor.
-    classifier_plan : Mini-batches, centred nudges, Adam.
+    Plan.classifier : Mini-batches, centred nudges, Adam.
     Model : A trained network with all that prediction needs.
 
     Examples

@@ -63,7 +63,7 @@ class Prediction:
     >>> import phasegrad as pg
     >>> data = pg.datasets.vowels("a,i")
     >>> network = pg.initial.spectral_frequencies(pg.layered(2, 5, 2, seed=0))
-    >>> model = pg.Model.from_training(pg.train(network, data, pg.training.paper_plan(epochs=50)), data)
+    >>> model = pg.Model.from_training(pg.train(network, data, pg.Plan.paper(epochs=50)), data)
     >>> prediction = model.predict([[900.0, 1300.0], [350.0, 2800.0]])
     >>> prediction.names, prediction.equilibrium.stable
     (['a', 'i'], array([ True,  True]))
@@ -102,7 +102,7 @@ class Model:
     --------
     >>> import phasegrad as pg
     >>> data = pg.datasets.vowels("a,i")
-    >>> result = pg.train(pg.layered(2, 5, 2, seed=0), data, pg.training.paper_plan(epochs=2))
+    >>> result = pg.train(pg.layered(2, 5, 2, seed=0), data, pg.Plan.paper(epochs=2))
     >>> model = pg.Model.from_training(result, data)
     >>> model.classes, model.features
     (('a', 'i'), ('f1_hz', 'f2_hz'))
@@ -170,6 +170,70 @@ class Model:
             return Prediction(None, [], values, equilibrium)
         labels = self.objective.decide(outputs)
         return Prediction(labels, [self.classes[label] for label in labels], None, equilibrium)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to one file, whole or not at all.
+
+        Raises ValueError for terms, an interaction, an objective, labels or node attributes of your own that a file
+        cannot hold, OSError if it cannot be written.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import phasegrad as pg
+        >>> model = pg.Model(pg.layered(2, 5, 2, seed=0), pg.objectives.NearestTarget(), ["a", "i"], ["F1", "F2"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(f"{folder}/model.npz")
+        ...     again = pg.Model.load(f"{folder}/model.npz")
+        >>> again.network == model.network
+        True
+        """
+        network, layout = self.network, self.network.graph.layout
+        own = [type(term).__name__ for term in network.terms if type(term) not in TERMS]
+        if own:
+            raise ValueError(f"A model file holds the package's own terms only, not {own[0]}.")
+        kind = type(self.objective).__name__
+        if kind not in _OBJECTIVES:
+            raise ValueError(f"A model file holds the package's own objectives only, not {kind}.")
+        header = {
+            "network": {name: getattr(network, name) for name in _PLAIN},
+            **({} if layout is None else {"layout": layout.as_dict()}),
+            "interaction": _interaction_header(network.interaction),
+            "objective": {"kind": kind, **vars(self.objective)},
+            "classes": list(self.classes),
+            "features": list(self.features),
+            "labels": _plain_labels(network),
+            "node_attributes": _plain_attributes(network),
+            "settling": self.settling.as_dict(),
+            "scalings": {name: each.beyond for name, each in _scalings(self).items()},
+        }
+        arrays: dict[str, Any] = {f"parameter.{name}": each for name, each in network.parameters.items()}
+        if layout is None:
+            arrays["edges"] = network.edges
+        for name, each in _scalings(self).items():
+            arrays |= {f"{name}.low": each.low, f"{name}.high": each.high}
+        write_archive(Path(path), "model", header, arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Model:
+        """Read a model that `Model.save` wrote; the round trip is exact.
+
+        Raises ValueError if anything in the file was changed or lost since. Files of phasegrad 0.2 to 0.7, which have
+        no digest, load if they are complete.
+
+        Examples
+        --------
+        >>> import phasegrad as pg, tempfile, os
+        >>> model = pg.Model(pg.layered(2, 5, 2), pg.objectives.PaperPair(), ("a", "i"), ("f1_hz", "f2_hz"))
+        >>> place = os.path.join(tempfile.mkdtemp(), "model.npz")
+        >>> model.save(place)
+        >>> pg.Model.load(place).network == model.network
+        True
+        """
+        place = Path(path)
+        header, arrays = read_archive(place, "model", _is_of_a_model)
+        with made_from(place, "model"):
+            return _model(header, arrays)
 
     def plot(self, x: ArrayLike, y: ArrayLike, ax: Axes | None = None, *, kind: str = "answers") -> Axes:
         """Draw what the model says of samples whose answers are known. Needs matplotlib.
@@ -266,83 +330,6 @@ def confusion_counts(true: IntArray, decided: IntArray, classes: int) -> IntArra
     counts = np.zeros((classes, classes), dtype=np.int64)
     np.add.at(counts, (true, decided), 1)
     return counts
-
-
-def save_model(path: str | os.PathLike[str], model: Model) -> None:
-    """Write a model to one file, whole or not at all.
-
-    Raises ValueError for terms, an interaction, an objective, labels or node attributes of your own that a file cannot
-    hold, OSError if it cannot be written.
-
-    See Also
-    --------
-    Model : A trained network with all that prediction needs.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import phasegrad as pg
-    >>> model = pg.Model(pg.layered(2, 5, 2, seed=0), pg.objectives.NearestTarget(), ["a", "i"], ["F1", "F2"])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     pg.models.save_model(f"{folder}/model.npz", model)
-    ...     again = pg.models.load_model(f"{folder}/model.npz")
-    >>> again.network == model.network
-    True
-    """
-    if not isinstance(model, Model):
-        raise TypeError(
-            "save_model takes a Model: Model.from_training(result, data) of a training, classifier.to_model() of an "
-            f"estimator, or Model(...) of a network. Got {type(model).__name__}."
-        )
-    network, layout = model.network, model.network.graph.layout
-    own = [type(term).__name__ for term in network.terms if type(term) not in TERMS]
-    if own:
-        raise ValueError(f"A model file holds the package's own terms only, not {own[0]}.")
-    if type(model.objective).__name__ not in _OBJECTIVES:
-        raise ValueError(f"A model file holds the package's own objectives only, not {type(model.objective).__name__}.")
-    header = {
-        "network": {name: getattr(network, name) for name in _PLAIN},
-        **({} if layout is None else {"layout": layout.as_dict()}),
-        "interaction": _interaction_header(network.interaction),
-        "objective": {"kind": type(model.objective).__name__, **vars(model.objective)},
-        "classes": list(model.classes),
-        "features": list(model.features),
-        "labels": _plain_labels(network),
-        "node_attributes": _plain_attributes(network),
-        "settling": model.settling.as_dict(),
-        "scalings": {name: each.beyond for name, each in _scalings(model).items()},
-    }
-    arrays: dict[str, Any] = {f"parameter.{name}": each for name, each in network.parameters.items()}
-    if layout is None:
-        arrays["edges"] = network.edges
-    for name, each in _scalings(model).items():
-        arrays |= {f"{name}.low": each.low, f"{name}.high": each.high}
-    write_archive(Path(path), "model", header, arrays)
-
-
-def load_model(path: str | os.PathLike[str]) -> Model:
-    """Read a model that `save_model` wrote; the round trip is exact.
-
-    Raises ValueError if anything in the file was changed or lost since. Files of phasegrad 0.2 to 0.7, which have no
-    digest, load if they are complete.
-
-    See Also
-    --------
-    Model : A trained network with all that prediction needs.
-
-    Examples
-    --------
-    >>> import phasegrad as pg, tempfile, os
-    >>> model = pg.Model(pg.layered(2, 5, 2), pg.objectives.PaperPair(), ("a", "i"), ("f1_hz", "f2_hz"))
-    >>> place = os.path.join(tempfile.mkdtemp(), "model.npz")
-    >>> pg.models.save_model(place, model)
-    >>> pg.models.load_model(place).network == model.network
-    True
-    """
-    place = Path(path)
-    header, arrays = read_archive(place, "model", _is_of_a_model)
-    with made_from(place, "model"):
-        return _model(header, arrays)
 
 
 def check_model_file(path: Path) -> None:

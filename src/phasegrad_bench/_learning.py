@@ -12,7 +12,7 @@ import numpy as np
 import threadpoolctl
 
 from phasegrad.networks import Network, signed_layers
-from phasegrad.training import classifier_plan, train_whole
+from phasegrad.training import Plan, train_whole
 from phasegrad_bench._timing import cpu_seconds, in_turn
 
 IMAGES, PIXELS, HIDDEN, CLASSES = 60_000, 784, 100, 10
@@ -33,7 +33,7 @@ def learning(rounds: int = 3, images: int = IMAGES) -> dict[str, Any]:
     y = stream.integers(CLASSES, size=images)
     weights = stream.standard_normal((PIXELS, HIDDEN))
     network = signed_layers(PIXELS, HIDDEN, CLASSES, rest=np.pi / 2, gain=0.3, input_scale=0.8)
-    plan = classifier_plan(epochs=1)
+    plan = Plan.classifier(epochs=1)
     with threadpoolctl.threadpool_limits(limits=1):
         unit = statistics.median(cpu_seconds(lambda: x @ weights) for _ in range(3))
     # The untrained score is part of a training, not of an epoch.
@@ -53,7 +53,7 @@ def _estimator(network: Network, x: Any, y: Any, rounds: int) -> float:
 
     classifier, plan = (
         OscillatorClassifier(HIDDEN, epochs=1, random_state=0, input_noise=0.0),
-        classifier_plan(epochs=1),
+        Plan.classifier(epochs=1),
     )
     fit, alone = in_turn(lambda: classifier.fit(x, y), lambda: train_whole(network, (x, y), plan), rounds=rounds)
     return fit / alone

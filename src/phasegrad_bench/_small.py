@@ -9,7 +9,7 @@ import numpy as np
 from phasegrad import datasets
 from phasegrad.networks import layered
 from phasegrad.terms import Interaction, OddSeries
-from phasegrad.training import paper_plan, prepare, train_whole
+from phasegrad.training import Plan, prepare, train_whole
 from phasegrad_bench._plain import PlainTraining
 from phasegrad_bench._timing import in_turn
 
@@ -50,7 +50,7 @@ def small(rounds: int = 3) -> dict[str, Any]:
     networks = [layered(2, 5, 2, seed=seed) for seed in range(NETWORKS)]
     others = [network.replace(interaction=OddSeries((1.0, 0.0, 0.05))) for network in networks]
     data = [datasets.vowels(("a", "i"), seed=seed) for seed in range(NETWORKS)]
-    size, plan = len(data[0].y_train), paper_plan(epochs=EPOCHS)
+    size, plan = len(data[0].y_train), Plan.paper(epochs=EPOCHS)
     full = prepare(networks[:KERNEL_NETWORKS], data[:KERNEL_NETWORKS], plan, engine="lanes", threads=1)
     many, one = (prepare(others[:count], data[:count], plan, engine="batch") for count in (NETWORKS, 1))
     own = prepare([networks[0].replace(interaction=ThirdHarmonic())], data[:1], plan, engine="batch")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from phasegrad.networks import Dense, Network, layers
-from phasegrad.training import classifier_plan, train_whole
+from phasegrad.training import Plan, train_whole
 from phasegrad_bench._timing import cpu_seconds, in_turn
 
 PIXELS, HIDDEN, CLASSES, BATCH = 784, 500, 10, 256
@@ -38,7 +38,7 @@ def tensors(rounds: int = 3, images: int = IMAGES, hidden: int = HIDDEN) -> dict
                 raise AssertionError("the layer and the engine disagree, so their times cannot be compared")
         first, second = in_turn(*works, rounds=5 * rounds)
         found[name] = first / second
-    plan = classifier_plan(epochs=1, batch_size=BATCH, lock_floor=None)
+    plan = Plan.classifier(epochs=1, batch_size=BATCH, lock_floor=None)
     # The untrained score is part of a training, not of an epoch.
     seconds = {}
     for engine in ("batch", "torch"):

@@ -130,7 +130,7 @@ def test_every_run_comes_with_its_parameters(here, tmp_path):
     assert here("train", "vowels", "--seeds", "3,5", "--epochs", "2", "--json", str(place)).returncode == 0
     data = [pg.datasets.vowels("a,i", seed=seed) for seed in (3, 5)]
     networks = [pg.layered(2, 5, 2, seed=seed) for seed in (3, 5)]
-    trained = pg.train(networks, data, pg.training.paper_plan(epochs=2), seed=[3, 5]).networks
+    trained = pg.train(networks, data, pg.Plan.paper(epochs=2), seed=[3, 5]).networks
     runs = json.loads(place.read_text())["runs"]
     for run_, network in zip(runs, trained, strict=True):
         assert run_["parameters"] == {name: values.tolist() for name, values in network.parameters.items()}
@@ -271,7 +271,7 @@ def test_wrong_words_get_one_sentence_and_status_2(words, message, tmp_path, mon
 )
 def test_no_command_replaces_what_it_did_not_write(name, content, tmp_path, monkeypatch, here):
     monkeypatch.chdir(tmp_path)
-    pg.models.save_model("model.npz", pg.Model(pg.layered(1, 2, 2), pg.objectives.PaperPair(), ("a", "b"), ("x",)))
+    pg.Model(pg.layered(1, 2, 2), pg.objectives.PaperPair(), ("a", "b"), ("x",)).save("model.npz")
     Path("samples.csv").write_text("x\n1\n")
     np.savez("mine.npz", header=np.arange(3)) if content is None else Path(name).write_bytes(content)
     before = Path(name).read_bytes()
@@ -474,9 +474,7 @@ class TestTrain:
     )
     def test_wrong_samples_are_refused(self, tmp_path, text, message, here):
         model, samples = tmp_path / "model.npz", tmp_path / "samples.csv"
-        pg.models.save_model(
-            model, pg.Model(pg.layered(2, 5, 2), pg.objectives.PaperPair(), ("a", "i"), ("f1_hz", "f2_hz"))
-        )
+        pg.Model(pg.layered(2, 5, 2), pg.objectives.PaperPair(), ("a", "i"), ("f1_hz", "f2_hz")).save(model)
         samples.mkdir() if text is None else samples.write_text(text)
         result = here("predict", str(model), str(samples))
         assert result.returncode == 2
@@ -759,7 +757,7 @@ def test_train_as_classifier_shows_draws_saves_and_predicts(task, tmp_path):
     picture = places["svg"].read_text()
     for words in ("decided", "learning", "output phases"):
         assert words in picture
-    model = pg.models.load_model(places["npz"])
+    model = pg.Model.load(places["npz"])
     seed = int(result.stdout.split("(seed ")[1].split(")")[0])
     data = load_task(task, seed, ["a", "i"])
     raw = data.scaling.low + (data.x_test + 1) / 2 * (data.scaling.high - data.scaling.low)

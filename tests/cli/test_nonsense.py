@@ -119,9 +119,7 @@ def place(tmp_path, monkeypatch):
     """A folder with a model and samples; what `bench` would measure for minutes is not."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(phasegrad_bench, "measure", lambda *given: pytest.fail("measured"))
-    pg.models.save_model(
-        "model.npz", pg.Model(pg.layered(2, 5, 2), pg.objectives.PaperPair(), ("a", "i"), ("f1_hz", "f2_hz"))
-    )
+    pg.Model(pg.layered(2, 5, 2), pg.objectives.PaperPair(), ("a", "i"), ("f1_hz", "f2_hz")).save("model.npz")
     Path("samples.csv").write_text("f1_hz,f2_hz\n850,1300\n")
     Path("graph.txt").write_text("3 2\n1 2 1\n2 3 1\n")
     rows = [f"{k % 5},{k % 3},{k % 2},{k // 15}\n" for k in range(30)]

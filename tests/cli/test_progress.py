@@ -50,7 +50,7 @@ def test_the_analysis_of_a_grid_tells_the_same():
 
 
 def test_find_equilibria_tells_how_many_starts_have_settled(monkeypatch):
-    network = pg.networks.honeycomb(2, 6)
+    network = pg.networks.cycle_chain(2, 6)
     whole, heard = told(pg.find_equilibria, network, starts=30, winding=5)
     assert heard == [(35, 35)]
     monkeypatch.setattr(_states, "_PHASES_AT_ONCE", 8 * network.size)

@@ -122,9 +122,9 @@ def stop_a_training(place: Path, number: int, moment: float) -> bool:
     assert told["interrupted"] is True
     seeds = [0, 1]
     runs = Runs.plan("vowels", seeds, 5, "spectral")
-    plan = pg.training.paper_plan(epochs=1_000_000, evaluate_every=10)
+    plan = pg.Plan.paper(epochs=1_000_000, evaluate_every=10)
     same = pg.train(runs.networks, runs.data, plan, seed=seeds, until=told["epochs"])
-    assert np.array_equal(pg.models.load_model(model).network.omega, same.networks[runs.best(same)].omega)
+    assert np.array_equal(pg.Model.load(model).network.omega, same.networks[runs.best(same)].omega)
     assert [run["train_loss"] for run in told["runs"]] == same.history.train_loss[:, -1].tolist()
     return told["epochs"] > 0
 

@@ -72,7 +72,7 @@ def test_a_hostile_file_loads_properly_or_ends_in_one_sentence(kind, share, tmp_
 class TestArchives:
     def changed(self, tmp_path, model, change):
         place = tmp_path / "model.npz"
-        pg.models.save_model(place, model)
+        model.save(place)
         place.write_bytes(change(hostile.members_of(place.read_bytes())))
         return place
 
@@ -87,8 +87,8 @@ class TestArchives:
     def test_a_member_that_nobody_asked_for_is_not_read(self, tmp_path, model):
         extra = hostile.bomb("extra.npy", 2**30, f"({2**27},)")
         place = self.changed(tmp_path, model, lambda members: hostile.archive([*members, extra]))
-        assert self.peak(lambda: pg.models.load_model(place)) < 2**24
-        assert pg.models.load_model(place).network == model.network
+        assert self.peak(lambda: pg.Model.load(place)) < 2**24
+        assert pg.Model.load(place).network == model.network
 
     @pytest.mark.parametrize("name", ["edges.npy", "parameter.omega.npy", "header.npy"])
     def test_a_small_file_cannot_ask_for_much_memory(self, tmp_path, model, name):
@@ -99,7 +99,7 @@ class TestArchives:
 
         def read():
             with pytest.raises(ValueError, match="what it holds is larger than 16 MB"):
-                pg.models.load_model(place)
+                pg.Model.load(place)
 
         assert self.peak(read) < 2**24
 
@@ -123,15 +123,15 @@ class TestArchives:
             return hostile.archive(members)
 
         with pytest.raises(ValueError, match=message):
-            pg.models.load_model(self.changed(tmp_path, model, spoil))
+            pg.Model.load(self.changed(tmp_path, model, spoil))
 
     def test_a_deflated_model_is_read_too(self, tmp_path, model):
         def deflated(members):
             return hostile.archive([hostile.Member(each.name.decode(), each.content, 8) for each in members])
 
-        assert pg.models.load_model(self.changed(tmp_path, model, deflated)).network == model.network
+        assert pg.Model.load(self.changed(tmp_path, model, deflated)).network == model.network
 
-    @pytest.mark.parametrize("read", [pg.models.load_model, pg.training.load_state])
+    @pytest.mark.parametrize("read", [pg.Model.load, pg.training.TrainingState.load])
     def test_what_is_no_archive_is_said(self, tmp_path, read):
         np.save(tmp_path / "one.npy", np.zeros(3))
         with pytest.raises(ValueError, match=r"it is a single array \(.npy\)"):
@@ -171,13 +171,13 @@ class TestArchives:
 
         place = self.changed(tmp_path, model, spoil)
         with pytest.raises(ValueError, match=message):
-            pg.models.load_model(place)
+            pg.Model.load(place)
 
     def test_any_change_of_a_file_is_noticed(self, tmp_path, model):
         """Every number, every letter of the header and every member counts."""
         before = dataclasses.replace(model, network=model.network.replace(field_strength=0.1, field_phase=0.3))
         place = tmp_path / "model.npz"
-        pg.models.save_model(place, before)
+        before.save(place)
         with np.load(place) as file:
             content = dict(file)
         for name, values in content.items():
@@ -188,24 +188,24 @@ class TestArchives:
             for some in (others, {**others, name: changed}, {**others, name: values[None]}):
                 np.savez(place, **some)
                 with pytest.raises(ValueError, match=r"model\.npz is (a damaged model file|an \.npz file, but not)"):
-                    pg.models.load_model(place)
+                    pg.Model.load(place)
         np.savez(place, **content)
-        assert pg.models.load_model(place).network == before.network
+        assert pg.Model.load(place).network == before.network
 
     def test_a_file_without_a_digest_loads_if_it_is_complete(self, tmp_path, model):
         """As versions before 0.8 wrote it; a phase of the fields that is lost would be taken as 0."""
         before = dataclasses.replace(model, network=model.network.replace(field_strength=0.1, field_phase=0.3))
         place = tmp_path / "model.npz"
-        pg.models.save_model(place, before)
+        before.save(place)
         with np.load(place) as file:
             content = {name: file[name] for name in file.files if name != "digest"}
         content["header"] = np.array(str(content["header"]).replace('"version": 3', '"version": 2'))
         np.savez(place, **content)
-        assert pg.models.load_model(place).network == before.network
+        assert pg.Model.load(place).network == before.network
         for name in content:
             np.savez(place, **{key: each for key, each in content.items() if key != name})
             with pytest.raises(ValueError, match=r"is a damaged model file|but not a phasegrad model"):
-                pg.models.load_model(place)
+                pg.Model.load(place)
 
     def test_a_scaling_of_another_width_is_refused(self, model):
         with pytest.raises(ValueError, match=r"'scaling' of this Model must be of 2 values\. Got 3"):
@@ -213,7 +213,7 @@ class TestArchives:
 
 
 class TestStates:
-    plan = pg.training.classifier_plan(
+    plan = pg.Plan.classifier(
         epochs=4, batch_size=4, validation_fraction=0.25, patience=3, learn=("coupling", "field_strength")
     )
 
@@ -242,22 +242,22 @@ class TestStates:
     def test_a_number_that_was_changed_is_noticed(self, data, tmp_path):
         state = pg.train(pg.networks.signed_layers(2, 3, 2), data, self.plan, until=2).state
         place = tmp_path / "state.npz"
-        pg.training.save_state(place, state)
+        state.save(place)
         with np.load(place) as file:
             content = dict(file)
         content["parameters.coupling"] = content["parameters.coupling"] * 1.5
         np.savez(place, **content)
         with pytest.raises(ValueError, match="something in it was changed or lost after it was written"):
-            pg.training.load_state(place)
+            pg.training.TrainingState.load(place)
 
     def test_a_state_of_an_earlier_version_is_gone_on_from(self, data, tmp_path):
         network, place = pg.networks.signed_layers(2, 3, 2), tmp_path / "state.npz"
-        pg.training.save_state(place, pg.train(network, data, self.plan, until=2).state)
+        pg.train(network, data, self.plan, until=2).state.save(place)
         with np.load(place) as file:
             content = {name: file[name] for name in file.files if name != "digest"}
         content["header"] = np.array(str(content["header"]).replace('"version": 3', '"version": 2'))
         np.savez(place, **content)
-        again = pg.train(network, data, self.plan, state=pg.training.load_state(place))
+        again = pg.train(network, data, self.plan, state=pg.training.TrainingState.load(place))
         assert again.network == pg.train(network, data, self.plan).network
 
     def test_memory_and_parameters_are_checked(self, data):
@@ -290,9 +290,9 @@ class TestStates:
     )
     def test_a_file_of_what_can_be_no_state_is_refused(self, data, tmp_path, change, message):
         state = pg.train(pg.networks.signed_layers(2, 3, 2), data, self.plan, until=2).state
-        pg.training.save_state(tmp_path / "state.npz", dataclasses.replace(state, **change(state)))
+        dataclasses.replace(state, **change(state)).save(tmp_path / "state.npz")
         with pytest.raises(ValueError, match=message):
-            pg.training.load_state(tmp_path / "state.npz")
+            pg.training.TrainingState.load(tmp_path / "state.npz")
 
 
 class TestFolders:
@@ -378,8 +378,8 @@ class TestWriting:
         old.chmod(0o640)
         before = os.umask(0o027)
         try:
-            pg.models.save_model(old, model)
-            pg.models.save_model(new, model)
+            model.save(old)
+            model.save(new)
             secret = tmp_path / "secret"
             secret.touch(0o600)
             seen = []
@@ -390,7 +390,7 @@ class TestWriting:
         assert stat.S_IMODE(new.stat().st_mode) == 0o640
         assert seen == [0o600]  # never open to others, not even before it is moved
         old.chmod(0o666)
-        pg.models.save_model(old, model)
+        model.save(old)
         assert stat.S_IMODE(old.stat().st_mode) == 0o666
 
     def test_a_link_stays_and_its_target_is_replaced(self, tmp_path):
@@ -410,21 +410,21 @@ class TestWriting:
 
     @linux
     def test_devices_and_pipes_are_written_to(self, tmp_path, model):
-        pg.models.save_model("/dev/null", model)
+        model.save("/dev/null")
         assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
         with pytest.raises(OSError, match="Could not write /dev/full: No space left on device"):
-            pg.models.save_model("/dev/full", model)
+            model.save("/dev/full")
         pipe, read = tmp_path / "pipe", []
         os.mkfifo(pipe)
         reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
         reader.start()
-        pg.models.save_model(pipe, model)
+        model.save(pipe)
         reader.join()
         assert pipe.is_fifo()
-        pg.models.save_model(tmp_path / "model.npz", model)
+        model.save(tmp_path / "model.npz")
         assert len(read[0]) == (tmp_path / "model.npz").stat().st_size
         (tmp_path / "through.npz").write_bytes(read[0])
-        assert pg.models.load_model(tmp_path / "through.npz").network == model.network
+        assert pg.Model.load(tmp_path / "through.npz").network == model.network
 
     @linux
     def test_a_file_that_is_standard_output_is_written_to_in_turn(self, tmp_path):
@@ -491,7 +491,7 @@ class TestWriting:
 class TestCommands:
     @pytest.fixture
     def files(self, tmp_path, model):
-        pg.models.save_model(tmp_path / "model.npz", model)
+        model.save(tmp_path / "model.npz")
         (tmp_path / "samples.csv").write_text("f1_hz,f2_hz\n0.5,0.1\n0.2,-0.3\n")
         return tmp_path / "model.npz", tmp_path / "samples.csv"
 
@@ -508,7 +508,7 @@ class TestCommands:
             assert result.returncode == 0
             assert json.loads(result.stdout)
             assert result.stderr  # the tables
-        assert pg.models.load_model(save)
+        assert pg.Model.load(save)
         assert not list(tmp_path.glob("-"))
 
     @linux
@@ -549,7 +549,7 @@ class TestCommands:
     @pytest.mark.parametrize("name", ["\x1b[31mred", "[red]red[/red]", "two\nlines", "\x07\x08\r\x9b31m", "\u202eder"])
     def test_names_do_not_take_hold_of_the_terminal(self, tmp_path, model, here, name):
         shown = dataclasses.replace(model, classes=(name, f"{name} too"), features=(name, "f2_hz"))
-        pg.models.save_model(tmp_path / "model.npz", shown)
+        shown.save(tmp_path / "model.npz")
         quoted = name.replace('"', '""')
         table, wrong = tmp_path / "samples.csv", tmp_path / "wrong.csv"
         table.write_text(f'"{quoted}",f2_hz\n0.5,0.1\n', newline="")
@@ -574,7 +574,7 @@ class TestCommands:
         def load(path):
             raise ValueError("x\nError: \x1b[31mall is lost")
 
-        monkeypatch.setattr(pg.models, "load_model", load)
+        monkeypatch.setattr(pg.Model, "load", load)
         assert here("predict", "x", "y").stderr == "Error: x\\nError: \\x1b[31mall is lost\n"
 
 

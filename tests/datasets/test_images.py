@@ -517,7 +517,7 @@ def layers(seed=0):
     return pg.networks.signed_layers(64, 4, 10, rest=np.pi / 2, seed=seed)
 
 
-PLAN = pg.training.classifier_plan(epochs=4, augmentation=Shifts(1), batch_size=10)
+PLAN = pg.Plan.classifier(epochs=4, augmentation=Shifts(1), batch_size=10)
 
 
 def test_augmentation_changes_training_and_is_drawn_by_the_seed():
@@ -540,8 +540,8 @@ def test_training_on_moved_images_goes_on_bitwise_from_a_file(tmp_path, stop):
     plan = PLAN.replace(evaluate_every=4, input_noise=0.05, validation_fraction=0.25, optimizer="momentum")
     whole = pg.train([layers(0), layers(1)], data, plan)
     half = pg.train([layers(0), layers(1)], data, plan, until=stop)
-    pg.training.save_state(tmp_path / "half.npz", half.state)
-    rest = pg.train([layers(0), layers(1)], data, plan, state=pg.training.load_state(tmp_path / "half.npz"))
+    half.state.save(tmp_path / "half.npz")
+    rest = pg.train([layers(0), layers(1)], data, plan, state=pg.training.TrainingState.load(tmp_path / "half.npz"))
     assert rest.networks == whole.networks
     np.testing.assert_array_equal(rest.history.validation_loss[:, -1], whole.history.validation_loss[:, -1])
     with pytest.raises(ValueError, match="belongs to another training: another topology, plan"):
@@ -584,7 +584,7 @@ def test_every_sample_gets_its_own_row_once_an_epoch_and_scores_are_of_the_sampl
 
 def test_lanes_and_wrong_augmentations_are_refused(tmp_path):
     x, y = np.zeros((4, 4)), np.array([0, 1, 0, 1])
-    plan = pg.training.paper_plan(epochs=1, augmentation=Shifts(1))
+    plan = pg.Plan.paper(epochs=1, augmentation=Shifts(1))
     with pytest.raises(
         ValueError, match=r"The lanes take samples as they are, without augmentation. Use engine='batch'"
     ):

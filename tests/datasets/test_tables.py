@@ -247,7 +247,7 @@ def test_a_table_is_learned_saved_and_predicted(table, here):
     assert [run["seed"] for run in runs] == [0, 1]
     assert all(sum(map(sum, run["confusion"])) == 8 for run in runs)
     seed = int(result.stdout.split("(seed ")[1].split(")")[0])
-    model = pg.models.load_model("m.npz")
+    model = pg.Model.load("m.npz")
     # The file holds what the JSON does, and predict finds the columns by their names, the target there or not.
     assert runs[seed]["parameters"] == {name: values.tolist() for name, values in model.network.parameters.items()}
     swapped = "".join(",".join([row[2], "x", row[1], row[0]]) + "\n" for row in rows_of(FLOWERS))

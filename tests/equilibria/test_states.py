@@ -1,4 +1,4 @@
-"""All stable states: winding starts, cycle bases, honeycombs, and how sure one may be."""
+"""All stable states: winding starts, cycle bases, chains of cycles, and how sure one may be."""
 
 import itertools
 
@@ -31,8 +31,8 @@ def test_winding_starts_find_every_state_of_a_ring(n):
     np.testing.assert_allclose(states.equilibrium.smallest_eigenvalue, cosine * np.linalg.eigvalsh(ring)[0], atol=1e-10)
 
 
-def check_honeycomb(cycles: int, length: int, winding: int = 100) -> None:
-    states = pg.find_equilibria(pg.networks.honeycomb(cycles, length), starts=1, winding=winding)
+def check_cycle_chain(cycles: int, length: int, winding: int = 100) -> None:
+    states = pg.find_equilibria(pg.networks.cycle_chain(cycles, length), starts=1, winding=winding)
     assert len(states) == count_of(length) ** cycles
     assert states.equilibrium.stable.all()
     single = range(-((length - 1) // 4), (length - 1) // 4 + 1)
@@ -42,27 +42,27 @@ def check_honeycomb(cycles: int, length: int, winding: int = 100) -> None:
 
 
 @pytest.mark.parametrize("length", [5, 6, 7, 8])
-def test_a_honeycomb_of_four_cycles_has_the_81_states_of_the_theorem(length):
-    check_honeycomb(4, length)
+def test_a_cycle_chain_of_four_cycles_has_the_81_states_of_the_theorem(length):
+    check_cycle_chain(4, length)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("cycles", "length"), [(1, 40), (2, 24), (3, 16), (4, 12), (6, 8), (7, 5)])
-def test_a_larger_honeycomb_has_the_states_of_the_theorem(cycles, length):
-    check_honeycomb(cycles, length, winding=3000)
+def test_a_larger_cycle_chain_has_the_states_of_the_theorem(cycles, length):
+    check_cycle_chain(cycles, length, winding=3000)
 
 
 @pytest.mark.slow
-def test_random_starts_meet_no_state_of_a_honeycomb_that_the_theorem_does_not_know():
-    states = pg.find_equilibria(pg.networks.honeycomb(3, 6), starts=3000)
+def test_random_starts_meet_no_state_of_a_cycle_chain_that_the_theorem_does_not_know():
+    states = pg.find_equilibria(pg.networks.cycle_chain(3, 6), starts=3000)
     assert len(states) == 27
     assert states.unstable == states.unconverged == 0
     assert states.share.sum() == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(("cycles", "length"), [(1, 3), (2, 3), (3, 6), (4, 7)])
-def test_cycles_of_a_honeycomb_share_single_nodes(cycles, length):
-    network = pg.networks.honeycomb(cycles, length, coupling=np.arange(1.0, cycles * length + 1))
+def test_cycles_of_a_cycle_chain_share_single_nodes(cycles, length):
+    network = pg.networks.cycle_chain(cycles, length, coupling=np.arange(1.0, cycles * length + 1))
     assert (network.size, network.n_edges) == (cycles * (length - 1) + 1, cycles * length)
     graph = pg.networks.to_networkx(network)
     parts = list(nx.biconnected_components(graph))
@@ -73,16 +73,16 @@ def test_cycles_of_a_honeycomb_share_single_nodes(cycles, length):
     assert network.coupling.tolist() == list(range(1, cycles * length + 1))
 
 
-def test_two_pentagons_that_share_an_edge_hold_fewer_states_than_a_honeycomb():
+def test_two_pentagons_that_share_an_edge_hold_fewer_states_than_a_cycle_chain():
     """Both winding by +1 leaves four edges of each at a quarter turn: the gluing of the theorem is by nodes."""
     edges = [*[[k, (k + 1) % 5] for k in range(5)], [1, 5], [5, 6], [6, 7], [0, 7]]
     assert len(pg.find_equilibria(pg.Network(edges, 1.0, np.zeros(8)), starts=200)) < 9
 
 
 @pytest.mark.parametrize(("given", "words"), [((0, 5), "'cycles'"), ((2, 2), "'length'"), ((2, 5.5), "'length'")])
-def test_a_honeycomb_of_nothing_is_refused(given, words):
+def test_a_cycle_chain_of_nothing_is_refused(given, words):
     with pytest.raises((TypeError, ValueError), match=words):
-        pg.networks.honeycomb(*given)
+        pg.networks.cycle_chain(*given)
 
 
 @given(seed=st.integers(0, 2**31))
@@ -104,7 +104,7 @@ def test_a_cycle_basis_spans_all_closed_ways(seed):
 
 
 def test_winding_is_counted_along_the_cycles_that_are_named():
-    states = pg.find_equilibria(pg.networks.honeycomb(2, 7, omega=np.linspace(-0.05, 0.05, 13)), starts=1)
+    states = pg.find_equilibria(pg.networks.cycle_chain(2, 7, omega=np.linspace(-0.05, 0.05, 13)), starts=1)
     assert len(states) == 9
     for cycle, winding in zip(states.cycles, states.winding.T, strict=True):
         around = states.phases[:, cycle]
@@ -126,7 +126,7 @@ def test_a_winding_start_has_the_least_energy_of_the_linearised_network():
 
 
 def test_the_lowest_combinations_come_first_and_no_more_than_asked_for():
-    network = pg.networks.honeycomb(3, 9)
+    network = pg.networks.cycle_chain(3, 9)
     basis = CycleBasis.of(network.graph)
     starts, total = basis.starts(network, 20)
     assert (len(starts), total) == (20, 125)
@@ -195,7 +195,7 @@ def test_a_loose_tolerance_makes_no_second_copy_of_a_state():
 
 def test_states_do_not_depend_on_numbers_of_nodes_the_reference_or_a_constant_frequency():
     rng = np.random.default_rng(3)
-    network = pg.networks.honeycomb(2, 6, omega=0.05 * rng.standard_normal(11))
+    network = pg.networks.cycle_chain(2, 6, omega=0.05 * rng.standard_normal(11))
     order = rng.permutation(11)
     others = (
         pg.Network(np.argsort(order)[network.edges], 1.0, network.omega[order]),

@@ -266,8 +266,8 @@ def test_a_saved_model_is_its_classifier_on_every_sample(odd_rows, hidden, tmp_p
     """Constant and out-of-range features included. Version 0.1 settled a saved model by another solver, unclipped."""
     data, y, far = odd_rows
     classifier = pg.OscillatorClassifier(**{**SMALL, "hidden": hidden, "gain": 2.0}).fit(data, y)
-    pg.models.save_model(tmp_path / "model.npz", classifier.to_model(names=["s", "c", "v"]))
-    model = pg.models.load_model(tmp_path / "model.npz")
+    classifier.to_model(names=["s", "c", "v"]).save(tmp_path / "model.npz")
+    model = pg.Model.load(tmp_path / "model.npz")
     assert (model.classes, model.features) == (("s", "c", "v"), ("x0", "x1", "x2", "x3", "x4"))
     answer = model.predict(far)
     np.testing.assert_array_equal(answer.equilibrium.phases, classifier.settle(far).phases)
@@ -279,8 +279,8 @@ def test_a_saved_model_is_its_regressor_on_every_sample(odd_rows, tmp_path):
     data, y, far = odd_rows
     goals = np.column_stack([data[:, 0] * 100, y])
     regressor = pg.OscillatorRegressor(**SMALL).fit(data, goals)
-    pg.models.save_model(tmp_path / "model.npz", regressor.to_model())
-    model = pg.models.load_model(tmp_path / "model.npz")
+    regressor.to_model().save(tmp_path / "model.npz")
+    model = pg.Model.load(tmp_path / "model.npz")
     assert model.classes == ("y0", "y1")
     np.testing.assert_array_equal(model.predict(far).values, regressor.predict(far))
 
@@ -292,7 +292,7 @@ def test_the_digits_on_the_command_line_become_a_model_that_predicts(tmp_path):
     data = pg.datasets.digits()
     run = ClassifierRun.fit(data, 0, hidden=10, epochs=3)
     run.save(tmp_path / "digits.npz")
-    model = pg.models.load_model(tmp_path / "digits.npz")
+    model = pg.Model.load(tmp_path / "digits.npz")
     raw = data.scaling.invert(data.x_test)
     answer = model.predict(raw)
     assert np.all(answer.equilibrium.stable)

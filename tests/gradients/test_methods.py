@@ -107,7 +107,7 @@ class TestNewMethod:
     def test_engines_that_do_not_have_it_say_so(self):
         network = pg.layered(2, 3, 2, seed=1)
         data = np.array([[0.3, -0.5]]), np.array([[0.2, -0.1]])
-        plan = pg.training.paper_plan("omega", objective=pg.PhaseTargets(), gradient="backward", warm_start="none")
+        plan = pg.Plan.paper("omega", objective=pg.PhaseTargets(), gradient="backward", warm_start="none")
         with pytest.raises(ValueError, match="lanes have the gradients"):
             prepare(network, data, plan, engine="lanes")
 

@@ -516,7 +516,7 @@ class TestTraining:
 
     def test_the_lanes_refuse_and_auto_takes_the_batch_engine(self):
         network = pg.layered(2, 3, 2, seed=1)
-        plan = pg.training.paper_plan("omega", objective=pg.PhaseTargets(), gradient="dyadic", warm_start="none")
+        plan = pg.Plan.paper("omega", objective=pg.PhaseTargets(), gradient="dyadic", warm_start="none")
         with pytest.raises(ValueError, match="The lanes have the gradients"):
             prepare(network, (X, GOALS), plan, engine="lanes")
         assert type(prepare(network, (X, GOALS), plan)).__name__ == "BatchEngine"
@@ -536,8 +536,8 @@ class TestTraining:
         )
         whole = pg.train(networks, (X, GOALS), plan)
         half = pg.train(networks, (X, GOALS), plan, until=2)
-        pg.training.save_state(tmp_path / "half.npz", half.state)
-        rest = pg.train(networks, (X, GOALS), plan, state=pg.training.load_state(tmp_path / "half.npz"))
+        half.state.save(tmp_path / "half.npz")
+        rest = pg.train(networks, (X, GOALS), plan, state=pg.training.TrainingState.load(tmp_path / "half.npz"))
         assert [a == b for a, b in zip(whole.networks, rest.networks, strict=True)] == [True, True]
         alone = pg.train(networks[1], (X, GOALS), plan, seed=1).network
         assert np.allclose(alone.coupling, whole.networks[1].coupling, rtol=1e-9)

@@ -67,7 +67,7 @@ KINDS = ("pinned", "reference signed", "field", "clamped", "clamped field signed
 def plan_of(network: pg.Network, **changes) -> pg.Plan:
     """Return a plan of plain descent in which every parameter learns, with no bounds and cold starts."""
     words = {"objective": pg.PhaseTargets(), "learning_rate": 0.1, "clip": None, "bounds": {}, "warm_start": "none"}
-    return pg.training.paper_plan(**{"learn": tuple(network.parameters)} | words | changes)
+    return pg.Plan.paper(**{"learn": tuple(network.parameters)} | words | changes)
 
 
 def engine_of(networks, x, y, *, threads=None, mask=None, **changes):
@@ -331,7 +331,7 @@ class TestGuard:
         """Weak coupling, strong inputs, five epochs: the old kernel trained on a hundred unstable states here."""
         networks = [pg.layered(2, 5, 2, seed=seed, coupling_scale=0.5, input_scale=2.4) for seed in range(6)]
         data = [pg.datasets.vowels(["a", "i"], seed=seed) for seed in range(6)]
-        plan = pg.training.paper_plan(("omega", "coupling"), epochs=5, learning_rate=0.05)
+        plan = pg.Plan.paper(("omega", "coupling"), epochs=5, learning_rate=0.05)
         strict = pg.train(networks, data, plan)
         assert strict.history.train_unstable.sum() == 0
         assert strict.history.skipped.sum() > 0

@@ -24,7 +24,7 @@ def small_things() -> dict[str, list]:
     ring = pg.networks.lattice(20, 20, omega=drive, outputs=[5])  # large enough to be solved on compressed rows
     sparse = pg.find_equilibrium(ring)
     table = pg.check_gradients(*question, wrt="omega", methods=["adjoint", "two_phase", "holomorphic"])
-    paper = pg.train(network, pg.datasets.xor(), pg.training.paper_plan(epochs=5), seed=0)
+    paper = pg.train(network, pg.datasets.xor(), pg.Plan.paper(epochs=5), seed=0)
     x = np.random.default_rng(1).normal(size=(40, 3))
     # Without a nudge: the tolerance of settling over a nudge of 0.001 would be a thousand times as large.
     wide = pg.OscillatorClassifier(hidden=20, epochs=3, gradient="adjoint", random_state=0).fit(x, x[:, 0] > 0)
@@ -56,7 +56,7 @@ def plain():
 
 def refusal_of_lanes() -> str:
     with pytest.raises(ValueError, match="lanes") as refused:
-        pg.train(pg.layered(2, 5, 2), pg.datasets.xor(), pg.training.paper_plan(epochs=1), engine="lanes")
+        pg.train(pg.layered(2, 5, 2), pg.datasets.xor(), pg.Plan.paper(epochs=1), engine="lanes")
     return str(refused.value)
 
 

@@ -40,7 +40,7 @@ def paper_page(place):
 
 @pytest.fixture(scope="module")
 def model(place):
-    """A model with two inputs, two classes and a scaling, as `save_model` writes it."""
+    """A model with two inputs, two classes and a scaling, as `Model.save` writes it."""
     data = pg.datasets.vowels(("a", "i"), seed=0)
     made = pg.Model(
         pg.initial.spectral_frequencies(pg.layered(2, 5, 2)),
@@ -49,7 +49,7 @@ def model(place):
         data.features,
         data.scaling,
     )
-    pg.models.save_model(place / "model.npz", made)
+    made.save(place / "model.npz")
     return made
 
 

@@ -314,7 +314,7 @@ def test_globals_are_read_anew():
 @pytest.mark.parametrize("solver", ["auto", "batch"])
 @pytest.mark.parametrize(
     "plan",
-    [pg.training.paper_plan(), pg.training.classifier_plan(learn="coupling", batch_size=3)],
+    [pg.Plan.paper(), pg.Plan.classifier(learn="coupling", batch_size=3)],
     ids=["paper", "batch"],
 )
 def test_training_agrees_with_an_interaction_that_runs_as_python(plan, solver):
@@ -335,7 +335,7 @@ def test_training_agrees_with_an_interaction_that_runs_as_python(plan, solver):
 @pytest.mark.parametrize("learn", ["omega", "coupling"])
 def test_what_is_kept_between_updates_is_that_of_the_parameters_at_hand(learn):
     network, data = pg.layered(2, 5, 2, seed=1).replace(interaction=Steep()), pg.datasets.xor()
-    plan = pg.training.paper_plan({learn: 0.1})
+    plan = pg.Plan.paper({learn: 0.1})
     engine = prepare([network], [data], plan, engine="batch")
     engine.train(np.arange(4)[None, None], np.ones(1), [np.random.default_rng(0)])
     (group,) = engine.groups
@@ -348,7 +348,7 @@ def test_what_is_kept_between_updates_is_that_of_the_parameters_at_hand(learn):
 def test_the_engine_says_why_an_interaction_runs_as_python():
     network, data = pg.layered(2, 5, 2, seed=1), pg.datasets.xor()
     engines = [
-        prepare([network.replace(interaction=each)], [data], pg.training.paper_plan(), engine="batch")
+        prepare([network.replace(interaction=each)], [data], pg.Plan.paper(), engine="batch")
         for each in (Steep(), Unknown())
     ]
     assert engines[0].uncompiled == ""
@@ -361,8 +361,8 @@ def test_networks_train_where_numba_must_not_compile():
 import numpy as np, phasegrad as pg
 from phasegrad.training import prepare
 network = pg.layered(2, 5, 2, seed=1).replace(interaction=pg.terms.OddSeries((1.0, 0.0, 0.05)))
-print(prepare([network], [pg.datasets.xor()], pg.training.paper_plan(), engine="batch").uncompiled)
-print(pg.train(network, pg.datasets.xor(), pg.training.paper_plan(epochs=2), engine="batch").network.omega.tolist())
+print(prepare([network], [pg.datasets.xor()], pg.Plan.paper(), engine="batch").uncompiled)
+print(pg.train(network, pg.datasets.xor(), pg.Plan.paper(epochs=2), engine="batch").network.omega.tolist())
 """
     answers = []
     for disabled in ("0", "1"):

@@ -21,8 +21,8 @@ def model() -> pg.Model:
 
 def test_the_round_trip_is_exact(model, tmp_path):
     place = tmp_path / "model.npz"
-    pg.models.save_model(place, model)
-    back = pg.models.load_model(place)
+    model.save(place)
+    back = pg.Model.load(place)
     assert back.network == model.network
     assert back.objective == model.objective
     assert (back.classes, back.features) == (("a", "i"), ("f1_hz", "f2_hz"))
@@ -60,14 +60,14 @@ def test_every_kind_of_network_survives(network):
 
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "model.npz"
-        pg.models.save_model(place, pg.Model(network, pg.objectives.NearestTarget(), network.outputs, network.inputs))
-        assert pg.models.load_model(place).network == network
+        pg.Model(network, pg.objectives.NearestTarget(), network.outputs, network.inputs).save(place)
+        assert pg.Model.load(place).network == network
 
 
 def test_numbers_of_numpy_come_back_as_plain_ones(model, tmp_path):
     network = model.network.replace(node_attributes=[{"load": np.float64(k), "bus": np.int64(k)} for k in range(9)])
-    pg.models.save_model(tmp_path / "model.npz", dataclasses.replace(model, network=network))
-    back = pg.models.load_model(tmp_path / "model.npz").network
+    dataclasses.replace(model, network=network).save(tmp_path / "model.npz")
+    back = pg.Model.load(tmp_path / "model.npz").network
     assert back == network
     assert [type(back.node_attributes[3][name]) for name in ("load", "bus")] == [float, int]
 
@@ -81,8 +81,8 @@ def test_a_file_without_attributes_as_earlier_versions_wrote_it_loads(model, tmp
             path, kind, {name: each for name, each in header.items() if name != "node_attributes"}, arrays
         ),
     )
-    pg.models.save_model(tmp_path / "model.npz", model)
-    assert pg.models.load_model(tmp_path / "model.npz").network == model.network
+    model.save(tmp_path / "model.npz")
+    assert pg.Model.load(tmp_path / "model.npz").network == model.network
 
 
 def test_predictions_are_those_of_equilibrium_and_decision(model):
@@ -98,7 +98,7 @@ def test_predictions_are_those_of_equilibrium_and_decision(model):
 
 def test_a_model_of_a_training_takes_its_names_and_scaling():
     data = pg.datasets.vowels("o,u", seed=3)
-    result = pg.train([pg.layered(2, 3, 2, seed=seed) for seed in range(2)], data, pg.training.paper_plan(epochs=1))
+    result = pg.train([pg.layered(2, 3, 2, seed=seed) for seed in range(2)], data, pg.Plan.paper(epochs=1))
     model = pg.Model.from_training(result, data, 1)
     assert model.network == result.networks[1]
     assert (model.classes, model.features) == (data.classes, data.features)
@@ -115,8 +115,8 @@ def test_a_model_without_classes_answers_with_numbers(model, tmp_path):
         targets=targets,
         settling=pg.training.Settling("flow", 1e-9),
     )
-    pg.models.save_model(tmp_path / "model.npz", numbers)
-    back = pg.models.load_model(tmp_path / "model.npz")
+    numbers.save(tmp_path / "model.npz")
+    back = pg.Model.load(tmp_path / "model.npz")
     assert back.settling == numbers.settling
     raw = np.array([[850.0, 1300.0], [300.0, 2500.0]])
     answer = back.predict(raw)
@@ -155,13 +155,13 @@ def test_columns_of_a_table_are_taken_by_name(model):
 
 def test_what_is_no_model_and_no_data_set_is_refused_with_the_way_to_one(model, tmp_path):
     data = pg.datasets.xor()
-    result = pg.train(pg.layered(2, 3, 2), data, pg.training.paper_plan(epochs=0))
+    result = pg.train(pg.layered(2, 3, 2), data, pg.Plan.paper(epochs=0))
     with pytest.raises(TypeError, match=r"takes a Dataset, such as datasets.from_arrays gives.*Got tuple"):
         pg.Model.from_training(result, (data.x_train, data.y_train), 0)
     with pytest.raises(ValueError, match=r"holds 1 network, numbered from 0. Got number 5"):
         pg.Model.from_training(result, data, 5)
     with pytest.raises(TypeError, match=r"Model.from_training.*to_model\(\).*Got Network"):
-        pg.models.save_model(tmp_path / "m.npz", model.network)
+        model.network.save(tmp_path / "m.npz")
 
 
 def test_settings_of_numpys_kinds_are_kept(model, tmp_path):
@@ -173,8 +173,8 @@ def test_settings_of_numpys_kinds_are_kept(model, tmp_path):
         pg.PhaseTargets(outputs=np.array([7, 8])),
     ):
         given = dataclasses.replace(model, objective=objective, scaling=scaling, settling=settling)
-        pg.models.save_model(tmp_path / "model.npz", given)
-        back = pg.models.load_model(tmp_path / "model.npz")
+        given.save(tmp_path / "model.npz")
+        back = pg.Model.load(tmp_path / "model.npz")
         assert (back.settling, back.scaling.beyond) == (settling, 1.5)
         for name, value in vars(objective).items():
             np.testing.assert_array_equal(getattr(back.objective, name), value)
@@ -182,7 +182,7 @@ def test_settings_of_numpys_kinds_are_kept(model, tmp_path):
 
 def damaged(tmp_path, model, how):
     place = tmp_path / "model.npz"
-    pg.models.save_model(place, model)
+    model.save(place)
     how(place)
     return place
 
@@ -218,7 +218,7 @@ def rewrite(place, **changes):
 def test_a_file_that_is_no_model_is_refused_in_words(model, tmp_path, how, message):
     place = damaged(tmp_path, model, how)
     with pytest.raises(ValueError, match=message):
-        pg.models.load_model(place)
+        pg.Model.load(place)
 
 
 def test_a_model_of_version_0_1_is_refused_in_words(model, tmp_path):
@@ -240,12 +240,12 @@ def test_a_model_of_version_0_1_is_refused_in_words(model, tmp_path):
     with pytest.raises(
         ValueError, match=r"has model format 1; .* reads formats 2 and 3\. Read it with the version that wrote"
     ):
-        pg.models.load_model(place)
+        pg.Model.load(place)
 
 
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"There is no file .*gone\.npz"):
-        pg.models.load_model(tmp_path / "gone.npz")
+        pg.Model.load(tmp_path / "gone.npz")
 
 
 class Own(pg.objectives.PaperPair):
@@ -289,13 +289,13 @@ class Spring(pg.terms.NodeField):
 )
 def test_what_a_file_cannot_hold_is_refused(options, objective, message, tmp_path):
     with pytest.raises(ValueError, match=message):
-        pg.models.save_model(tmp_path / "model.npz", pg.Model(pg.networks.ring(4, **options), objective, (), ()))
+        pg.Model(pg.networks.ring(4, **options), objective, (), ()).save(tmp_path / "model.npz")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_unwritable_place_is_named_and_leaves_nothing(model, tmp_path):
     with pytest.raises(OSError, match=r"Could not write .*: No such file or directory. Make its folder first"):
-        pg.models.save_model(tmp_path / "no" / "folder.npz", model)
+        model.save(tmp_path / "no" / "folder.npz")
 
 
 def test_of_several_networks_the_first_is_taken_unless_another_is_asked_for():

@@ -247,7 +247,7 @@ def stripes(count: int = 40) -> tuple[np.ndarray, np.ndarray]:
 
 class TestTraining:
     network = pg.layers((1, 6, 6), pg.Convolution(3, 3), pg.Dense(2, skip=[0]), output_gain=0.3)
-    plan = pg.training.classifier_plan(epochs=12, learning_rate=0.03)
+    plan = pg.Plan.classifier(epochs=12, learning_rate=0.03)
 
     def test_a_convolution_learns(self):
         result = pg.train(self.network, stripes(), self.plan, engine="batch")
@@ -272,13 +272,13 @@ class TestTraining:
     def test_the_lanes_refuse_it_in_a_sentence(self):
         options = {"objective": pg.objectives.OneHotPhases(), "epochs": 1}
         with pytest.raises(ValueError, match="The lanes know no parameters that several edges or oscillators share"):
-            prepare(self.network, stripes(), pg.training.paper_plan(), engine="lanes", **options)
+            prepare(self.network, stripes(), pg.Plan.paper(), engine="lanes", **options)
 
     def test_the_lanes_know_the_phase_of_the_inputs(self):
         network = pg.networks.signed_layers(2, 4, 2, input_scale=0.5).replace(input_phase=0.3)
         rng = np.random.default_rng(0)
         data = rng.uniform(-1, 1, (8, 2)), rng.uniform(-0.5, 0.5, (8, 2))
-        plan = pg.training.paper_plan(objective=pg.PhaseTargets(), learn=("coupling",), epochs=2, accept=None)
+        plan = pg.Plan.paper(objective=pg.PhaseTargets(), learn=("coupling",), epochs=2, accept=None)
         found = [pg.train(network, data, plan, engine=engine).network for engine in ("lanes", "batch")]
         assert np.allclose(found[0].coupling, found[1].coupling, atol=1e-7)
         assert np.max(np.abs(found[0].coupling - network.coupling)) > 1e-3
@@ -292,8 +292,8 @@ class TestTraining:
     def test_it_goes_on_from_a_file_as_if_it_had_not_stopped(self, tmp_path):
         whole = pg.train(self.network, stripes(), self.plan, epochs=3)
         half = pg.train(self.network, stripes(), self.plan, epochs=3, until=1)
-        pg.training.save_state(tmp_path / "state.npz", half.state)
-        state = pg.training.load_state(tmp_path / "state.npz")
+        half.state.save(tmp_path / "state.npz")
+        state = pg.training.TrainingState.load(tmp_path / "state.npz")
         assert pg.train(self.network, stripes(), self.plan, epochs=3, state=state).network == whole.network
         layout = self.network.graph.layout
         others = [
@@ -312,8 +312,8 @@ class TestFiles:
         return pg.Model(network_on(SMALL), pg.objectives.OneHotPhases(), ("a", "b", "c"), features)
 
     def test_the_round_trip_is_exact(self, model, tmp_path):
-        pg.models.save_model(tmp_path / "model.npz", model)
-        again = pg.models.load_model(tmp_path / "model.npz")
+        model.save(tmp_path / "model.npz")
+        again = pg.Model.load(tmp_path / "model.npz")
         assert again.network == model.network
         assert again.network.graph.layout == SMALL
         assert again.network.input_phase == 0.4
@@ -324,14 +324,14 @@ class TestFiles:
 
     def test_a_file_without_a_phase_of_the_inputs_still_loads(self, tmp_path):
         model = pg.Model(pg.networks.signed_layers(2, 3, 2), pg.objectives.OneHotPhases(), ("a", "b"), ("x", "y"))
-        pg.models.save_model(tmp_path / "model.npz", model)
+        model.save(tmp_path / "model.npz")
         with np.load(tmp_path / "model.npz") as archive:
             arrays = dict(archive)
         header = json.loads(str(arrays.pop("header")))
         del header["network"]["input_phase"], arrays["digest"]
         assert "layout" not in header
         _files.write_archive(tmp_path / "old.npz", "model", header, arrays)
-        assert pg.models.load_model(tmp_path / "old.npz").network == model.network
+        assert pg.Model.load(tmp_path / "old.npz").network == model.network
 
     @pytest.mark.parametrize(
         ("change", "message"),
@@ -346,7 +346,7 @@ class TestFiles:
         ],
     )
     def test_a_hostile_layout_ends_in_one_sentence(self, model, tmp_path, change, message):
-        pg.models.save_model(tmp_path / "model.npz", model)
+        model.save(tmp_path / "model.npz")
         with np.load(tmp_path / "model.npz") as archive:
             arrays = dict(archive)
         if "scalar" in change:
@@ -355,7 +355,7 @@ class TestFiles:
         header = {**json.loads(str(arrays.pop("header"))), **{k: v for k, v in change.items() if k == "layout"}}
         _files.write_archive(tmp_path / "model.npz", "model", header, arrays)
         with pytest.raises(ValueError, match="is a damaged model file: ") as error:
-            pg.models.load_model(tmp_path / "model.npz")
+            pg.Model.load(tmp_path / "model.npz")
         assert message in str(error.value)
 
 

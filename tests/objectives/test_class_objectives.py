@@ -179,6 +179,6 @@ def test_wrong_parameters_are_refused(make, message):
 @pytest.mark.parametrize("objective", OBJECTIVES, ids=ids)
 def test_objectives_survive_a_model_file(objective, tmp_path):
     model = pg.Model(pg.layered(2, 3, 2), objective, ("a", "b"), ("x", "y"))
-    pg.models.save_model(tmp_path / "model.npz", model)
-    assert pg.models.load_model(tmp_path / "model.npz").objective == objective
+    model.save(tmp_path / "model.npz")
+    assert pg.Model.load(tmp_path / "model.npz").objective == objective
     assert dataclasses.is_dataclass(objective)

@@ -115,13 +115,11 @@ def test_names_are_checked():
 def test_as_many_parameters_learn_whatever_they_are():
     network = pg.layers(64, pg.Dense(12), pg.Dense(10))
     for learn in ("coupling", "omega", "field_phase", ("field_strength", "field_phase")):
-        masks = work.drawn_masks(network, pg.training.image_plan(learn=learn), seed=1)
+        masks = work.drawn_masks(network, pg.Plan.images(learn=learn), seed=1)
         assert sum(int(mask.sum()) for mask in masks.values()) == 22
         assert not any(mask[:64].any() for name, mask in masks.items() if name != "coupling")
-    again = work.drawn_masks(network, pg.training.image_plan(learn="coupling"), seed=2)
-    assert np.any(
-        again["coupling"] != work.drawn_masks(network, pg.training.image_plan(learn="coupling"), seed=1)["coupling"]
-    )
+    again = work.drawn_masks(network, pg.Plan.images(learn="coupling"), seed=2)
+    assert np.any(again["coupling"] != work.drawn_masks(network, pg.Plan.images(learn="coupling"), seed=1)["coupling"])
 
 
 @pytest.mark.filterwarnings("ignore::phasegrad.gradients.GradientWarning")
@@ -356,7 +354,7 @@ def test_every_run_of_the_file_belongs_to_the_table():
 
     A field that a plan has got since then must do nothing unless it is set.
     """
-    results, plain = Results.read(RESULTS), pg.training.image_plan()
+    results, plain = Results.read(RESULTS), pg.Plan.images()
     places = [(each["experiment"], each["seed"]) for each in results.runs]
     assert len(set(places)) == len(places)
     for each in results.runs:
@@ -414,7 +412,7 @@ def test_training_on_images_writes_model_picture_and_figures(small_images, here)
     assert [each["seed"] for each in runs] == [0, 3]
     assert all(each["device"] == "cpu" and len(each["test_accuracy_history"]) == 13 for each in runs)
     assert Path("m.svg").read_text().count("confusion") == 0
-    model = pg.models.load_model("m.npz")
+    model = pg.Model.load("m.npz")
     pixels, labels = PARTS["test"]
     rows = [",".join(model.features), *(",".join(map(str, row)) for row in pixels.reshape(-1, 36).tolist())]
     Path("samples.csv").write_text("\n".join(rows))
@@ -438,16 +436,14 @@ def test_ctrl_c_within_an_epoch_ends_with_the_last_full_one(small_images, here, 
 
     monkeypatch.setattr(Step, "play", played)
     words = ("--data", str(small_images), "--hidden", "8", "--epochs", "9", "--device", "cpu", "--seeds", "0:3")
-    monkeypatch.setattr(
-        "phasegrad.runs._runs.image_plan", lambda **changes: pg.training.image_plan(batch_size=20, **changes)
-    )
+    monkeypatch.setattr("phasegrad.runs._runs.Plan.images", lambda **changes: pg.Plan.images(batch_size=20, **changes))
     result = here("train", "mnist", *words, "--json", "out.json", "--save", "m.npz")
     assert result.returncode == 130
     assert "Stopped after 1 of 3 networks, the last of them for 2 epochs" in result.stderr
     (kept,) = json.loads(Path("out.json").read_text())["runs"]
     assert kept["epochs"] == 2
     assert len(kept["train_loss"]) == 3
-    assert pg.models.load_model("m.npz").network.outputs
+    assert pg.Model.load("m.npz").network.outputs
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def gradients(network, state):
 def training():
     networks = [pg.initial.spectral_frequencies(pg.layered(2, 5, 2, seed=seed)) for seed in range(3)]
     data = [pg.datasets.vowels(["a", "i"], seed=seed) for seed in range(3)]
-    return pg.train(networks, data, pg.training.paper_plan(epochs=4, evaluate_every=2)), data[0]
+    return pg.train(networks, data, pg.Plan.paper(epochs=4, evaluate_every=2)), data[0]
 
 
 @pytest.fixture(scope="module")

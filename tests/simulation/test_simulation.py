@@ -923,7 +923,7 @@ class TestCommand:
 
         network = pg.Network([[0, 1]], 1.0, [0.0, 0.0], inputs=[0], outputs=[1], input_mode="phase")
         place = tmp_path / "clamped.npz"
-        pg.models.save_model(place, pg.Model(network, pg.PhaseTargets(), ["out"], ["in"]))
+        pg.Model(network, pg.PhaseTargets(), ["out"], ["in"]).save(place)
         missing = CliRunner().invoke(app, ["simulate", str(place)])
         assert "--inputs is missing" in str(missing.exception)
         assert CliRunner().invoke(app, ["simulate", str(place), "--inputs", "0.3", "--time", "20"]).exit_code == 0

@@ -366,9 +366,7 @@ class Models(_OneFile):
         scaling = pg.datasets.Scaling([300.0, 800.0], [900.0, 2600.0], 3.0)
         self.contents = []
         for network in (named, shared):
-            pg.models.save_model(
-                self.place, pg.Model(network, pg.objectives.PaperPair(), ("a", "i"), FEATURES, scaling)
-            )
+            pg.Model(network, pg.objectives.PaperPair(), ("a", "i"), FEATURES, scaling).save(self.place)
             self.contents.append(self.place.read_bytes())
 
     def content_of(self, number: int) -> bytes:
@@ -378,7 +376,7 @@ class Models(_OneFile):
     def attempt(self, content: bytes, number: int) -> None:
         """Load it; what loads must be whole and able to answer."""
         self.place.write_bytes(content)
-        model = pg.models.load_model(self.place)
+        model = pg.Model.load(self.place)
         assert all(np.all(np.isfinite(values)) for values in model.network.parameters.values())
         assert all(isinstance(name, str) for name in (*model.classes, *model.features))
         assert len(model.classes) == len(model.network.outputs)
@@ -386,8 +384,8 @@ class Models(_OneFile):
         with contextlib.suppress(ValueError):  # settings that can be, but under which nothing settles, are said too
             answer = model.predict(np.full((2, len(model.features)), 700.0))
             assert answer.equilibrium.phases.shape == (2, model.network.size)
-        pg.models.save_model(self.place, model)
-        assert pg.models.load_model(self.place).network == model.network
+        model.save(self.place)
+        assert pg.Model.load(self.place).network == model.network
 
 
 class States(_OneFile):
@@ -398,17 +396,17 @@ class States(_OneFile):
         generator = np.random.default_rng(0)
         x = generator.uniform(-1, 1, (12, 2))
         self.data = (x, (x[:, 0] > 0).astype(int))
-        self.plan = pg.training.classifier_plan(
+        self.plan = pg.Plan.classifier(
             epochs=4, batch_size=4, validation_fraction=0.25, patience=3, learn=("coupling", "field_strength")
         )
         state = pg.train(self.network, self.data, self.plan, until=2).state
-        pg.training.save_state(self.place, state)
+        state.save(self.place)
         self.content = self.place.read_bytes()
 
     def attempt(self, content: bytes, number: int) -> None:
         """Load it and go on from it."""
         self.place.write_bytes(content)
-        state = pg.training.load_state(self.place)
+        state = pg.training.TrainingState.load(self.place)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", pg.training.TrainingWarning)
             result = pg.train(self.network, self.data, self.plan, state=state, until=max(state.epoch, 2))

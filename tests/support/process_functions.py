@@ -44,7 +44,7 @@ def training():
     data = pg.datasets.vowels("a,i", seed=0)
     network = pg.layered(2, 4, 2, seed=3)
     runs = [
-        pg.train(network, data, pg.training.paper_plan(), epochs=2),
+        pg.train(network, data, pg.Plan.paper(), epochs=2),
         pg.train(network, data, epochs=1, batch_size=50, record=("gradient_cosine",)),
     ]
     return [run.networks[0].omega for run in runs]

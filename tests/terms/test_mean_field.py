@@ -140,7 +140,7 @@ def test_noise_finds_the_gradients_of_a_network_without_edges(averages):
 def test_a_mean_field_learns():
     data = pg.datasets.vowels(["a", "i"], seed=0)
     network = pg.networks.mean_field(7, 6.0, inputs=[0, 1], outputs=[5, 6], reference=2)
-    result = pg.train(network, data, pg.training.paper_plan(("omega", "global_coupling"), epochs=3, learning_rate=0.02))
+    result = pg.train(network, data, pg.Plan.paper(("omega", "global_coupling"), epochs=3, learning_rate=0.02))
     assert result.history.train_loss[0, -1] < result.history.train_loss[0, 0]
     assert result.networks[0].global_coupling != network.global_coupling
 
@@ -208,8 +208,8 @@ class TestValues:
         network = pg.Network([[0, 1], [1, 2]], 1.0, np.zeros(3), outputs=[2], global_coupling=0.7)
         assert pg.from_networkx(pg.networks.to_networkx(network)) == network
         model = pg.Model(network, pg.objectives.NearestTarget(), ["one"], [])
-        pg.models.save_model(tmp_path / "model.npz", model)
-        assert pg.models.load_model(tmp_path / "model.npz").network == network
+        model.save(tmp_path / "model.npz")
+        assert pg.Model.load(tmp_path / "model.npz").network == network
 
     @pytest.mark.parametrize(
         ("make", "words"),

@@ -324,8 +324,8 @@ def test_batches_may_be_split_and_files_keep_it(name, tmp_path):
         for each in wrt:
             np.testing.assert_array_equal(mine[each], gradient[each][rows])
     model = pg.Model(network, pg.objectives.NearestTarget(), ("no", "yes"), ("a", "b"))
-    pg.models.save_model(tmp_path / "model.npz", model)
-    assert pg.models.load_model(tmp_path / "model.npz").network == network
+    model.save(tmp_path / "model.npz")
+    assert pg.Model.load(tmp_path / "model.npz").network == network
     assert pg.from_networkx(pg.networks.to_networkx(network)) == network
     assert network.replace(**{name: None}) == pg.layered(2, 3, 2, seed=1)
     assert pg.layered(2, 3, 2, seed=1).replace(**{name: network.parameters[name]}) == network
@@ -372,7 +372,7 @@ def test_what_cannot_be_had_together_is_refused():
 def test_engines_that_cannot_say_what_they_cannot():
     data, network = pg.datasets.xor(), pg.layered(2, 5, 2, anisotropy=-0.1)
     with pytest.raises(ValueError, match=r"The lanes train .*, not Anisotropy"):
-        pg.train(network, data, pg.training.paper_plan(), engine="lanes")
+        pg.train(network, data, pg.Plan.paper(), engine="lanes")
     with pytest.raises(ValueError, match="this one has anisotropic coupling"):
         pg.torch.PhaseNetwork(network)
     with pytest.raises(ValueError, match="no component for the parameter 'anisotropy'"):

@@ -218,19 +218,19 @@ class TestTraining:
 
     def test_the_lanes_say_that_they_cannot(self):
         with pytest.raises(ValueError, match=r"The lanes train .*, not SecondHarmonic.*Use engine='batch'"):
-            pg.train(layers(), pg.datasets.xor(), pg.training.paper_plan("second_strength"), engine="lanes")
+            pg.train(layers(), pg.datasets.xor(), pg.Plan.paper("second_strength"), engine="lanes")
 
     def test_files_give_back_the_same_training_and_the_same_model(self, tmp_path):
         data = pg.datasets.xor()
-        plan = pg.training.paper_plan("second_strength", epochs=4)
+        plan = pg.Plan.paper("second_strength", epochs=4)
         whole = pg.train(layers(), data, plan)
         half = pg.train(layers(), data, plan, until=2)
-        pg.training.save_state(tmp_path / "half.npz", half.state)
-        rest = pg.train(layers(), data, plan, state=pg.training.load_state(tmp_path / "half.npz"))
+        half.state.save(tmp_path / "half.npz")
+        rest = pg.train(layers(), data, plan, state=pg.training.TrainingState.load(tmp_path / "half.npz"))
         assert rest.network == whole.network
         model = pg.Model.from_training(whole, data)
-        pg.models.save_model(tmp_path / "model.npz", model)
-        again = pg.models.load_model(tmp_path / "model.npz")
+        model.save(tmp_path / "model.npz")
+        again = pg.Model.load(tmp_path / "model.npz")
         assert again.network == whole.network
         np.testing.assert_array_equal(again.predict(data.x_test).labels, model.predict(data.x_test).labels)
 

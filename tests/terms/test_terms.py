@@ -80,13 +80,17 @@ class TestOwnTerms:
         data = pg.datasets.xor()
         whole = pg.train(layers(), data, learn="third_strength", epochs=4)
         half = pg.train(layers(), data, learn="third_strength", epochs=4, until=2)
-        pg.training.save_state(tmp_path / "half.npz", half.state)
+        half.state.save(tmp_path / "half.npz")
         rest = pg.train(
-            layers(), data, learn="third_strength", epochs=4, state=pg.training.load_state(tmp_path / "half.npz")
+            layers(),
+            data,
+            learn="third_strength",
+            epochs=4,
+            state=pg.training.TrainingState.load(tmp_path / "half.npz"),
         )
         assert rest.network == whole.network
         with pytest.raises(ValueError, match="A model file holds the package's own terms only, not Third"):
-            pg.models.save_model(tmp_path / "model.npz", pg.Model.from_training(whole, data))
+            pg.Model.from_training(whole, data).save(tmp_path / "model.npz")
         assert not (tmp_path / "model.npz").exists()
 
     def test_it_survives_networkx_unless_it_lives_on_edges(self):
@@ -370,11 +374,11 @@ class TestBadInput:
         data = pg.datasets.xor()
         for network in (layers(), pg.layered(2, 4, 2, interaction=pg.terms.OddSeries((1.0, 0.1)))):
             with pytest.raises(ValueError, match=r"The lanes train .*, not .*Use engine='batch' for this one"):
-                pg.train(network, data, pg.training.paper_plan(epochs=1), engine="lanes")
-            assert pg.train(network, data, pg.training.paper_plan(epochs=1)).ended == "finished"
+                pg.train(network, data, pg.Plan.paper(epochs=1), engine="lanes")
+            assert pg.train(network, data, pg.Plan.paper(epochs=1)).ended == "finished"
 
     def test_the_state_of_a_network_with_other_terms_is_refused_and_stays_good(self):
-        data, plan = pg.datasets.xor(), pg.training.paper_plan(epochs=2)
+        data, plan = pg.datasets.xor(), pg.Plan.paper(epochs=2)
         state = pg.train(pg.layered(2, 4, 2), data, plan, until=1).state
         others = [
             layers(),

@@ -33,7 +33,7 @@ def samples(count=48, seed=0):
 
 def trained(kind, *, batch_size=48, epochs=1, gradient="centred", augmentation=None, **where):
     """Return a training by plain descent, whose steps are as exact as its gradients."""
-    plan = pg.training.image_plan(
+    plan = pg.Plan.images(
         epochs=epochs, batch_size=batch_size, gradient=gradient, augmentation=augmentation, settling=EXACT, beta=0.01,
         optimizer="sgd", learning_rate=0.1,
     )  # fmt: skip
@@ -95,7 +95,7 @@ def test_a_graph_plays_what_was_recorded(kind, monkeypatch):
 def test_scores_and_certificates_are_those_of_numpy():
     x, y = samples(200, seed=1)
     data = (*samples(), x, y)
-    plan = pg.training.image_plan(epochs=0, settling=EXACT)
+    plan = pg.Plan.images(epochs=0, settling=EXACT)
     histories = [
         pg.train(network_of("deep"), data, plan, **where).history
         for where in ({"engine": "batch"}, {"device": "cuda", "dtype": "float64"})
@@ -122,13 +122,13 @@ def test_certificates_by_random_vectors_are_those_of_the_cpu():
 def test_a_convolution_learns(dtype):
     x, _ = samples(120, seed=2)
     y = (x[:, :8].sum(axis=1) > x[:, 8:].sum(axis=1)).astype(int)
-    plan = pg.training.image_plan(epochs=40, batch_size=20, learning_rate=0.02)
+    plan = pg.Plan.images(epochs=40, batch_size=20, learning_rate=0.02)
     result = pg.train(network_of("convolution"), (x, y), plan, device="cuda", dtype=dtype)
     assert result.history.train_accuracy[0, -1] > 0.9
 
 
 def test_noise_is_drawn_there_and_repeats():
-    plan = pg.training.image_plan(epochs=2, batch_size=12, input_noise=0.5)
+    plan = pg.Plan.images(epochs=2, batch_size=12, input_noise=0.5)
 
     def noisy(seed):
         return pg.train(network_of("dense"), samples(), plan, seed=seed, device="cuda", dtype="float64")
@@ -138,7 +138,7 @@ def test_noise_is_drawn_there_and_repeats():
 
 
 def test_a_bounded_norm_is_that_of_the_cpu():
-    plan = pg.training.image_plan(epochs=2, batch_size=12, gradient="adjoint", coupling_norm=0.1, settling=EXACT)
+    plan = pg.Plan.images(epochs=2, batch_size=12, gradient="adjoint", coupling_norm=0.1, settling=EXACT)
     results = [pg.train(network_of("deep"), samples(), plan, device=d, dtype="float64") for d in ("cpu", "cuda")]
     assert largest_difference(*results) < 1e-8
 

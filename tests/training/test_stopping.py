@@ -151,7 +151,7 @@ class TestLoops:
 def test_what_a_stopped_training_raises_can_be_sent_to_another_process():
     import pickle
 
-    result = pg.train(pg.layered(2, 3, 2), pg.datasets.vowels(["a", "i"]), pg.training.paper_plan(epochs=0))
+    result = pg.train(pg.layered(2, 3, 2), pg.datasets.vowels(["a", "i"]), pg.Plan.paper(epochs=0))
     again = pickle.loads(pickle.dumps(Interrupted.after(result)))
     assert again.training.state.epoch == 0
 
@@ -166,7 +166,7 @@ def test_compiled_code_is_left_often_enough_to_be_stopped(monkeypatch):
     monkeypatch.setattr(LaneEngine, "train", noted)
     monkeypatch.setattr("phasegrad.training._train._UPDATES_AT_ONCE", 1000)
     data = pg.datasets.vowels(["a", "i"])
-    plan = pg.training.paper_plan(epochs=10, evaluate_every=10)
+    plan = pg.Plan.paper(epochs=10, evaluate_every=10)
     many = pg.train(pg.layered(2, 3, 2), data, plan)
     assert len(calls) > 1
     assert max(calls) <= 1000

@@ -157,8 +157,8 @@ def test_goes_on_as_if_it_had_not_stopped(tmp_path):
     options = {"epochs": 4, "device": "cpu", "input_noise": 0.05, "dtype": "float64"}
     whole = pg.train(_dense(), _data(), **options)
     half = pg.train(_dense(), _data(), until=2, **options)
-    pg.training.save_state(tmp_path / "state.npz", half.state)
-    rest = pg.train(_dense(), _data(), state=pg.training.load_state(tmp_path / "state.npz"), **options)
+    half.state.save(tmp_path / "state.npz")
+    rest = pg.train(_dense(), _data(), state=pg.training.TrainingState.load(tmp_path / "state.npz"), **options)
     assert _apart(whole.network, rest.network) == 0.0
 
 
@@ -296,7 +296,7 @@ class TestRefusals:
 
 @pytest.mark.parametrize("engine", ["batch", "torch"])
 def test_bounds_hold_for_what_does_not_learn(engine):
-    plan = pg.training.image_plan(learn="field_phase", bounds={"coupling": (-0.1, 0.1)}, epochs=1)
+    plan = pg.Plan.images(learn="field_phase", bounds={"coupling": (-0.1, 0.1)}, epochs=1)
     assert np.abs(_dense().coupling).max() > 0.1
     dtype = "float64" if engine == "torch" else None
     result = pg.train(_dense(), _data(), plan, engine=engine, dtype=dtype)
@@ -307,10 +307,10 @@ def test_bounds_hold_for_what_does_not_learn(engine):
 
 def test_frequencies_of_a_state_are_not_forgotten():
     """The values of the given network are not used where training goes on from a state."""
-    first = pg.training.image_plan(learn={"omega": 0.05}, epochs=2)
+    first = pg.Plan.images(learn={"omega": 0.05}, epochs=2)
     learned = pg.train(_dense(), _data(), first, engine="batch")
     assert np.abs(learned.network.omega).max() > 0.01
-    second = pg.training.image_plan(
+    second = pg.Plan.images(
         learn="coupling", epochs=2, settling=pg.training.Settling("batch", 1e-11), gradient="adjoint"
     )
     state = learned.state.begin(second)
@@ -320,7 +320,7 @@ def test_frequencies_of_a_state_are_not_forgotten():
 
 
 def test_a_refused_update_is_counted_and_remembered_on_tensors():
-    plan = pg.training.classifier_plan(epochs=1, batch_size=24, lock_floor=1e3)
+    plan = pg.Plan.classifier(epochs=1, batch_size=24, lock_floor=1e3)
     result = pg.train(_dense(), _data(), plan, engine="torch", dtype="float64")
     assert _apart(result.network, _dense()) == 0.0
     assert (result.history.shortened[0, -1], result.history.updates[0, -1]) == (1, 1)

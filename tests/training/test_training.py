@@ -92,7 +92,7 @@ class TestPublished:
     def test_the_ablation_is_reproduced_for_every_seed(self, paper_networks, vowels, learn, variant, leak):
         known = published("ablation")[variant]["both" if "," in learn else learn]
         networks = [leaked(network) for network in paper_networks] if leak else paper_networks
-        plan = spot_checked(pg.training.paper_plan(learn.split(","), epochs=150, evaluate_every=30))
+        plan = spot_checked(pg.Plan.paper(learn.split(","), epochs=150, evaluate_every=30))
         result = pg.train(networks, vowels, plan)
         np.testing.assert_allclose(result.history.score(), known["test"], atol=1e-6)
         np.testing.assert_allclose(result.history.train_accuracy[:, -1], known["train"], atol=1e-6)
@@ -104,7 +104,7 @@ class TestPublished:
         if arm == "coupling_7":
             chosen = [np.random.default_rng(seed + 10_000).choice(24, 7, replace=False) for seed in range(SEEDS)]
             mask = np.array([np.isin(np.arange(24), edges) for edges in chosen])
-        plan = pg.training.paper_plan("omega" if arm == "omega" else "coupling", warm_start="run")
+        plan = pg.Plan.paper("omega" if arm == "omega" else "coupling", warm_start="run")
         networks = [leaked(network) for network in paper_networks] if arm == "omega" else paper_networks
         result = pg.train(networks, vowels, plan, mask=None if arm == "omega" else {"coupling": mask})
         exact = np.abs(result.history.score() - published("parameter_matched")[arm]["test"]) < 1e-6
@@ -132,7 +132,7 @@ class TestPublished:
             ),
         }
         for name, (networks, successes) in starts.items():
-            score = pg.train(networks, vowels, spot_checked(pg.training.paper_plan(evaluate_every=200))).history.score()
+            score = pg.train(networks, vowels, spot_checked(pg.Plan.paper(evaluate_every=200))).history.score()
             assert np.max(np.abs(score - known[name])) <= ONE_SAMPLE, name
             assert int(np.sum(score > 0.6)) == successes, name
 
@@ -140,7 +140,7 @@ class TestPublished:
         """The stored file was made with the edge leak and with scaling by all rows."""
         known = published("convergence")["rows"][:8]
         data = [pg.datasets.vowels(["a", "i"], seed=seed, scale_by="all") for seed in range(8)]
-        plan = pg.training.paper_plan(["omega", "coupling"], epochs=150, evaluate_every=10, record="condition")
+        plan = pg.Plan.paper(["omega", "coupling"], epochs=150, evaluate_every=10, record="condition")
         result = pg.train([leaked(network) for network in paper_networks[:8]], data, spot_checked(plan))
         np.testing.assert_allclose(result.history.condition[:, 0], [row["cond0"] for row in known], atol=1e-9)
         np.testing.assert_allclose(result.history.condition[:, -1], [row["condF"] for row in known], atol=1e-5)
@@ -153,7 +153,7 @@ class TestAgainstSlowerWays:
     def test_lanes_do_what_the_batch_engine_does(self, learn, gradient):
         """Errors of 1e-11 per equilibrium, over beta or over the step of differences, times the learning rate."""
         network, data = pg.layered(2, 4, 2, seed=3), tiny()
-        plan = pg.training.paper_plan(learn, gradient=gradient, epochs=3, learning_rate=0.05, evaluate_every=2)
+        plan = pg.Plan.paper(learn, gradient=gradient, epochs=3, learning_rate=0.05, evaluate_every=2)
         fast, slow = (pg.train(network, data, plan, engine=engine) for engine in ("lanes", "batch"))
         np.testing.assert_allclose(fast.network.omega, slow.network.omega, atol=1e-7)
         np.testing.assert_allclose(fast.network.coupling, slow.network.coupling, atol=1e-7)
@@ -171,7 +171,7 @@ class TestAgainstSlowerWays:
     @pytest.mark.parametrize("warm_start", ["epoch", "run", "none"])
     def test_every_option_means_the_same_in_both_engines(self, frequencies, objective, warm_start):
         network, data = pg.layered(3, 4, 3, seed=1), tiny(classes=3, features=3)
-        plan = pg.training.paper_plan(
+        plan = pg.Plan.paper(
             {"omega": 0.001, "coupling": 0.1},
             epochs=2,
             frequencies=frequencies,
@@ -190,7 +190,7 @@ class TestAgainstSlowerWays:
         network = pg.networks.signed_layers(2, 4, 2, gain=0.8, skip=True, seed=5)
         if not clamped:
             network = network.replace(input_mode="frequency", input_scale=0.3, field_strength=np.ones(8))
-        plan = pg.training.paper_plan(
+        plan = pg.Plan.paper(
             PARAMETERS,
             gradient=gradient,
             epochs=3,
@@ -208,7 +208,7 @@ class TestAgainstSlowerWays:
     def test_fields_that_begin_at_zero_train_in_lanes_too(self):
         network = pg.networks.signed_layers(2, 4, 2, seed=5)
         network = network.replace(field_strength=np.where(np.arange(8) < 4, 0.0, network.field_strength))
-        plan = pg.training.paper_plan(
+        plan = pg.Plan.paper(
             "field_strength", epochs=1, learning_rate=0.05, bounds={}, objective=pg.objectives.NearestTarget()
         )
         fast, slow = (pg.train(network, tiny(), plan, engine=engine).network for engine in ("lanes", "batch"))
@@ -218,7 +218,7 @@ class TestAgainstSlowerWays:
     def test_regression_trains_in_lanes_too(self):
         x = np.linspace(-1, 1, 15)[:, None]
         network = pg.networks.signed_layers(1, 5, 1, gain=0.3, seed=2)
-        plan = pg.training.paper_plan(
+        plan = pg.Plan.paper(
             PARAMETERS[1:], objective=pg.PhaseTargets(), bounds={}, epochs=4, learning_rate=0.05, clip=None
         )
         fast, slow = (pg.train(network, (x, np.sin(2 * x)), plan, engine=engine) for engine in ("lanes", "batch"))
@@ -229,7 +229,7 @@ class TestAgainstSlowerWays:
     def test_validation_samples_count_by_their_weights(self):
         """The lanes count all samples alike: weights on those held back alone are not for them either."""
         network, data = pg.layered(2, 4, 2, seed=0), tiny()
-        plan = pg.training.paper_plan(epochs=1, validation_fraction=0.3)
+        plan = pg.Plan.paper(epochs=1, validation_fraction=0.3)
         weights = np.ones(len(data.y_train))
         weights[pg.train(network, data, plan).state.held_back[0, 0]] = 2.0
         with pytest.raises(ValueError, match="The lanes count every sample alike"):
@@ -239,7 +239,7 @@ class TestAgainstSlowerWays:
         """Angles above one radian, where Newton needs several steps from one sample to the next."""
         network, data = pg.layered(2, 4, 2, seed=3, input_scale=7.5), tiny()
         assert pg.find_equilibrium(network, data.x_train).largest_angle.max() > 1.0
-        plan = pg.training.paper_plan(["omega", "coupling"], epochs=2)
+        plan = pg.Plan.paper(["omega", "coupling"], epochs=2)
         fast, slow = (pg.train(network, data, plan, engine=engine) for engine in ("lanes", "batch"))
         np.testing.assert_allclose(fast.network.omega, slow.network.omega, atol=1e-10)
         np.testing.assert_allclose(fast.network.coupling, slow.network.coupling, atol=1e-10)
@@ -251,7 +251,7 @@ class TestAgainstSlowerWays:
     )
     def test_any_topology_trains(self, build):
         network = build(9, inputs=(1, 4), outputs=(6, 8), coupling=1.5, input_scale=0.3)
-        plan = pg.training.paper_plan(["omega", "coupling"], epochs=2)
+        plan = pg.Plan.paper(["omega", "coupling"], epochs=2)
         fast, slow = (pg.train(network, tiny(), plan, engine=engine) for engine in ("lanes", "batch"))
         np.testing.assert_allclose(fast.network.omega, slow.network.omega, atol=1e-9)
         np.testing.assert_allclose(fast.network.coupling, slow.network.coupling, atol=1e-9)
@@ -265,7 +265,7 @@ class TestAgainstSlowerWays:
         data = vowels[seed]
         plain = PlainTraining(paper_networks[seed], data.x_train, data.y_train, seed)
         plain.run(epochs, evaluate_every=20)
-        result = pg.train(paper_networks[seed], data, spot_checked(pg.training.paper_plan(epochs=epochs)), seed=seed)
+        result = pg.train(paper_networks[seed], data, spot_checked(pg.Plan.paper(epochs=epochs)), seed=seed)
         np.testing.assert_allclose(result.network.omega[2:], plain.omega[2:], atol=1e-9)
         assert result.history.score()[0] == plain.accuracy(data.x_test, data.y_test)
 
@@ -276,7 +276,7 @@ class TestAgainstSlowerWays:
             network = pg.layered(2, 3, 2)
             network = network.replace(coupling_reverse=1.1 * network.coupling)
         learn = ["omega", "coupling"] + (["coupling_reverse"] if kind == "one-way" else [])
-        plan = pg.training.paper_plan(learn, epochs=2, learning_rate=0.05)
+        plan = pg.Plan.paper(learn, epochs=2, learning_rate=0.05)
         biased = (
             pytest.warns(pg.gradients.GradientWarning, match="not reciprocal") if kind == "one-way" else nullcontext()
         )
@@ -302,13 +302,13 @@ class TestAgainstSlowerWays:
         ],
     )
     def test_plans_that_are_not_for_the_lanes_are_refused_by_them(self, changes, words):
-        plan = pg.training.paper_plan("coupling", epochs=1, **changes)
+        plan = pg.Plan.paper("coupling", epochs=1, **changes)
         with pytest.raises(ValueError, match=rf"The lanes .*{words}"):
             pg.train(pg.layered(2, 3, 2), tiny(6), plan, engine="lanes")
 
     def test_the_lanes_are_for_at_most_64_oscillators_that_move(self):
         """Of a layered network all but the reference move."""
-        plan = pg.training.paper_plan("coupling", epochs=0)
+        plan = pg.Plan.paper("coupling", epochs=0)
         largest, larger = (pg.layered(2, hidden, 2) for hidden in (61, 62))
         assert [network.free.size for network in (largest, larger)] == [64, 65]
         assert prepare(largest, tiny(6), plan, engine="lanes").groups
@@ -322,7 +322,7 @@ class TestGradients:
         """The step is a hundredth of the coupling: half or twice of it would show in the fourth digit."""
         strength, frequency, step, rate = 1e-3, 1e-3, 1e-5, 1e-10
         network = pg.Network([[0, 1]], strength, [0.0, frequency], inputs=(0,), outputs=(1,))
-        plan = pg.training.paper_plan(
+        plan = pg.Plan.paper(
             {"coupling": rate},
             gradient="finite_difference",
             objective=pg.PhaseTargets(),
@@ -364,7 +364,7 @@ class TestGradients:
     def test_differences_by_what_does_not_learn_cost_no_sample(self):
         """Turning a frequency breaks the weak edge; a network that learns the strong one must not notice."""
         network = pg.Network([[0, 1], [1, 2]], [2.0, 0.100006], [0.0, 0.1, 0.2], inputs=(0,), outputs=(2,))
-        plan = pg.training.paper_plan(
+        plan = pg.Plan.paper(
             "coupling", gradient="finite_difference", objective=pg.PhaseTargets(), frequencies="raw", epochs=1
         )
         mask = {"coupling": [True, False]}
@@ -433,7 +433,7 @@ class TestGradients:
         for hidden in (3, 20):
             networks = [pg.networks.signed_layers(2, hidden, 3, rest=np.pi / 2, seed=seed) for seed in range(3)]
             data = [three_blobs(30, seed) for seed in range(3)]
-            plan = pg.training.classifier_plan(epochs=3, input_noise=0.1, validation_fraction=0.2, patience=2)
+            plan = pg.Plan.classifier(epochs=3, input_noise=0.1, validation_fraction=0.2, patience=2)
             together = pg.train(networks, data, plan)
             for seed in range(3):
                 alone = pg.train(networks[seed], data[seed], plan, seed=seed)
@@ -444,14 +444,14 @@ class TestGradients:
 class TestIndependence:
     @pytest.mark.parametrize("learn", [("omega",), ("omega", "coupling")])
     def test_threads_change_nothing(self, paper_networks, vowels, learn):
-        plan = pg.training.paper_plan(learn, epochs=5)
+        plan = pg.Plan.paper(learn, epochs=5)
         runs = [pg.train(paper_networks[:40], vowels[:40], plan, threads=threads) for threads in (1, 2, 3)]
         same(runs[0], runs[1])
         same(runs[0], runs[2])
 
     def test_company_changes_nothing(self, paper_networks, vowels):
         """A network alone, in another group, or beside others with large steps, is bitwise the same."""
-        plan = pg.training.paper_plan(["omega", "coupling"], epochs=5, warm_start="run")
+        plan = pg.Plan.paper(["omega", "coupling"], epochs=5, warm_start="run")
         together = pg.train(paper_networks[:20], vowels[:20], plan)
         for k in (0, 7, 15, 16, 19):
             alone = pg.train(paper_networks[k], vowels[k], plan, seed=k)
@@ -465,7 +465,7 @@ class TestIndependence:
             pg.datasets.from_arrays(scale * each.x_train, each.y_train, scale * each.x_test, each.y_test)
             for scale, each in zip([1.0, 0.02] * 8, vowels[:16], strict=True)
         ]
-        plan = pg.training.paper_plan(epochs=3, warm_start="run", learning_rate=0.05)
+        plan = pg.Plan.paper(epochs=3, warm_start="run", learning_rate=0.05)
         together = pg.train(networks, data, plan)
         for k in (0, 1, 7, 8):
             assert pg.train(networks[k], data[k], plan, seed=k).network == together.networks[k], k
@@ -473,7 +473,7 @@ class TestIndependence:
     @pytest.mark.parametrize("warm_start", ["epoch", "run"])
     @pytest.mark.parametrize("stops", [(1, 2, 3, 10), (7,), (4, 5)])
     def test_training_can_stop_and_go_on_exactly(self, paper_networks, vowels, warm_start, stops):
-        plan = pg.training.paper_plan(["omega", "coupling"], epochs=10, evaluate_every=4, warm_start=warm_start)
+        plan = pg.Plan.paper(["omega", "coupling"], epochs=10, evaluate_every=4, warm_start=warm_start)
         straight = pg.train(paper_networks[:3], vowels[:3], plan)
         result = pg.train(paper_networks[:3], vowels[:3], plan, until=stops[0])
         history = result.history
@@ -489,19 +489,19 @@ class TestIndependence:
     @pytest.mark.parametrize("optimizer", ["adam", "momentum"])
     def test_mini_batches_stop_and_go_on_exactly_through_a_file(self, tmp_path, optimizer):
         data = three_blobs()
-        plan = pg.training.classifier_plan(
+        plan = pg.Plan.classifier(
             epochs=6, input_noise=0.1, validation_fraction=0.2, patience=3, optimizer=optimizer, weight_decay=0.1
         )
         whole = pg.train(layers(), data, plan)
-        pg.training.save_state(tmp_path / "half.npz", pg.train(layers(), data, plan, until=3).state)
-        rest = pg.train(layers(), data, plan, state=pg.training.load_state(tmp_path / "half.npz"))
+        pg.train(layers(), data, plan, until=3).state.save(tmp_path / "half.npz")
+        rest = pg.train(layers(), data, plan, state=pg.training.TrainingState.load(tmp_path / "half.npz"))
         assert rest.network == whole.network
         np.testing.assert_array_equal(rest.history.validation_loss[:, 1:], whole.history.validation_loss[:, 4:])
 
     @pytest.mark.parametrize("stop", [2, 3])
     def test_noise_goes_on_exactly_between_two_evaluations(self, stop):
         """The noise of an epoch is drawn after its order and before the next one's, wherever training stops."""
-        plan = pg.training.classifier_plan(epochs=6, input_noise=0.1, evaluate_every=4)
+        plan = pg.Plan.classifier(epochs=6, input_noise=0.1, evaluate_every=4)
         half = pg.train(layers(), three_blobs(), plan, until=stop)
         rest = pg.train(layers(), three_blobs(), plan, state=half.state)
         assert rest.network == pg.train(layers(), three_blobs(), plan).network
@@ -519,7 +519,7 @@ class TestIndependence:
     )
     def test_gradients_that_draw_go_on_exactly_between_two_evaluations(self, drawn, monkeypatch):
         network, data = layers(), tiny(classes=3)
-        plan = pg.training.classifier_plan(epochs=5, evaluate_every=5, **drawn)
+        plan = pg.Plan.classifier(epochs=5, evaluate_every=5, **drawn)
         whole = pg.train(network, data, plan)
         half = pg.train(network, data, plan, until=3)
         assert pg.train(network, data, plan, state=half.state).network == whole.network
@@ -545,14 +545,14 @@ class TestIndependence:
         np.testing.assert_allclose(together.networks[0].omega, alone.network.omega, rtol=0, atol=1e-9)
 
     def test_how_many_orders_fit_in_memory_changes_nothing(self, paper_networks, vowels, monkeypatch):
-        plan = pg.training.paper_plan(epochs=9, evaluate_every=6, warm_start="run")
+        plan = pg.Plan.paper(epochs=9, evaluate_every=6, warm_start="run")
         whole = pg.train(paper_networks[:3], vowels[:3], plan)
         monkeypatch.setattr("phasegrad.training._train._ORDERS_AT_ONCE", 2 * 3 * 220)
         same(pg.train(paper_networks[:3], vowels[:3], plan), whole)
 
     def test_interventions_between_epochs_are_plain_code(self, paper_networks, vowels):
         """A coupling floor after every epoch, as in the paper's five configurations."""
-        plan = pg.training.paper_plan({"omega": 0.001, "coupling": 0.5}, epochs=6)
+        plan = pg.Plan.paper({"omega": 0.001, "coupling": 0.5}, epochs=6)
         state = None
         for epoch in range(1, 7):
             result = pg.train(paper_networks[:2], vowels[:2], plan, until=epoch, state=state)
@@ -561,8 +561,8 @@ class TestIndependence:
         assert pg.train(paper_networks[:2], vowels[:2], plan).networks[0].coupling.min() < 1.5
 
     def test_another_plan_may_begin_where_one_ended(self, paper_networks, vowels):
-        first = pg.train(paper_networks[:2], vowels[:2], pg.training.paper_plan(epochs=2))
-        slower = pg.training.paper_plan(epochs=3, learning_rate=1e-4)
+        first = pg.train(paper_networks[:2], vowels[:2], pg.Plan.paper(epochs=2))
+        slower = pg.Plan.paper(epochs=3, learning_rate=1e-4)
         later = pg.train(paper_networks[:2], vowels[:2], slower, state=first.state.begin(slower))
         assert later.history.epoch.tolist() == [0, 1, 3]
         np.testing.assert_array_equal(later.history.test_loss[:, 0], first.history.test_loss[:, -1])
@@ -570,7 +570,7 @@ class TestIndependence:
 
 class TestHistory:
     def test_it_starts_untrained_and_follows_the_schedule(self, paper_networks, vowels):
-        result = pg.train(paper_networks[:3], vowels[:3], pg.training.paper_plan(epochs=7, evaluate_every=3))
+        result = pg.train(paper_networks[:3], vowels[:3], pg.Plan.paper(epochs=7, evaluate_every=3))
         assert result.history.epoch.tolist() == [0, 1, 3, 6, 7]
         for r in range(3):
             phases = pg.find_equilibrium(paper_networks[r], vowels[r].x_test).phases[:, [7, 8]]
@@ -583,24 +583,24 @@ class TestHistory:
 
     def test_a_test_part_that_not_all_networks_have_is_not_scored(self, paper_networks):
         x, y = tiny().x_train, tiny().y_train
-        history = pg.train(paper_networks[:2], [(x, y, x, y), (x, y)], pg.training.paper_plan(epochs=0)).history
+        history = pg.train(paper_networks[:2], [(x, y, x, y), (x, y)], pg.Plan.paper(epochs=0)).history
         assert np.all(np.isnan(history.test_loss))
         assert np.all(np.isfinite(history.train_loss))
 
     def test_zero_epochs_return_the_untrained_evaluation(self, paper_networks, vowels):
-        result = pg.train(paper_networks[0], vowels[0], pg.training.paper_plan(epochs=0))
+        result = pg.train(paper_networks[0], vowels[0], pg.Plan.paper(epochs=0))
         assert result.history.epoch.tolist() == [0]
         assert result.network == paper_networks[0]
 
     def test_the_best_of_history_is_at_least_the_last(self, paper_networks, vowels):
-        history = pg.train(paper_networks[:8], vowels[:8], pg.training.paper_plan(epochs=20, evaluate_every=5)).history
+        history = pg.train(paper_networks[:8], vowels[:8], pg.Plan.paper(epochs=20, evaluate_every=5)).history
         assert np.all(history.score("best") >= history.score("final"))
         assert np.any(history.score("best") > history.score("final"))
         with pytest.raises(ValueError, match=r"'kind' parameter of History.score"):
             history.score("median")
 
     def test_as_a_table(self, paper_networks, vowels):
-        plan = pg.training.paper_plan(epochs=2, evaluate_every=1, record="condition")
+        plan = pg.Plan.paper(epochs=2, evaluate_every=1, record="condition")
         table = pg.train(paper_networks[:2], vowels[:2], plan).history.to_pandas()
         assert list(table["network"]) == [0, 0, 0, 1, 1, 1]
         assert list(table["epoch"]) == [0, 1, 2] * 2
@@ -611,10 +611,10 @@ class TestHistory:
         """At a weak nudge the gradient is the exact one, at a strong one not; training pulls the classes apart."""
         network = pg.layered(2, 5, 2, seed=0)
         for beta, low, high in ((1e-4, 1 - 1e-6, 1 + 1e-12), (20.0, -1, 0.9999)):
-            plan = pg.training.paper_plan(["omega", "coupling"], epochs=1, beta=beta, record=["gradient_cosine"])
+            plan = pg.Plan.paper(["omega", "coupling"], epochs=1, beta=beta, record=["gradient_cosine"])
             cosine = pg.train(network, vowels[0], plan).history.gradient_cosine
             assert low <= cosine.min() <= cosine.max() <= high
-        plan = pg.training.paper_plan(
+        plan = pg.Plan.paper(
             {"omega": 0.01, "coupling": 0.5},
             epochs=100,
             objective=pg.objectives.NearestTarget(),
@@ -628,7 +628,7 @@ class TestHistory:
 
     def test_samples_without_a_stable_state_are_no_class_of_their_own(self):
         network, (x, y) = pg.layered(2, 5, 2, seed=0), (np.array([[0.5, 0.2], [0.1, 0.4], [-0.5, 0.3]]), [0, 1, 1])
-        plan = pg.training.paper_plan(epochs=0, record="class_separation")
+        plan = pg.Plan.paper(epochs=0, record="class_separation")
         near = pg.find_equilibrium(network, x).phases[:, list(network.outputs)]
         known = np.linalg.norm(near[0] - near[1:].mean(axis=0))
         far = np.vstack([x, [[40.0, 0.0]]])
@@ -637,9 +637,7 @@ class TestHistory:
     @pytest.mark.parametrize("method", ["two_phase", "centred", "finite_difference", "adjoint"])
     def test_the_gradient_it_follows_is_the_one_that_learns(self, method, vowels):
         network, beta = pg.layered(2, 5, 2, seed=0), 0.5
-        plan = pg.training.paper_plan(
-            ["omega", "coupling"], epochs=0, gradient=method, beta=beta, record=["gradient_cosine"]
-        )
+        plan = pg.Plan.paper(["omega", "coupling"], epochs=0, gradient=method, beta=beta, record=["gradient_cosine"])
         found = pg.train(network, vowels[0], plan).history.gradient_cosine[0, 0]
         x, y = vowels[0].x_train[:PROBED], vowels[0].y_train[:PROBED]
         question = (network, pg.find_equilibrium(network, x), plan.objective, y)
@@ -654,26 +652,22 @@ class TestHistory:
         assert found == pytest.approx(used @ exact / np.linalg.norm(used) / np.linalg.norm(exact), abs=1e-12)
 
     def test_words_for_one_network_and_for_many_seeds(self, paper_networks, vowels):
-        one = pg.train(paper_networks[0], vowels[0], pg.training.paper_plan(epochs=1))
+        one = pg.train(paper_networks[0], vowels[0], pg.Plan.paper(epochs=1))
         assert "seed" not in str(one)
         assert "worst" not in str(one)
         assert str(one).startswith("1 network, 1 epoch: test accuracy ")
-        learnt = pg.train(
-            paper_networks[0], vowels[0], pg.training.paper_plan(epochs=60, evaluate_every=20, learning_rate=0.02)
-        )
+        learnt = pg.train(paper_networks[0], vowels[0], pg.Plan.paper(epochs=60, evaluate_every=20, learning_rate=0.02))
         scores = learnt.history.test_accuracy[0]
         assert len({scores[0], scores[1], scores[-1]}) == 3
         assert f"{scores[0]:.1%} untrained, {scores[-1]:.1%} trained" in str(learnt)
-        two = pg.train(paper_networks[:2], vowels[0], pg.training.paper_plan(epochs=0), seed=4)
+        two = pg.train(paper_networks[:2], vowels[0], pg.Plan.paper(epochs=0), seed=4)
         assert str(two).endswith("; shuffled by seeds 4 to 5")
         seeds = [5, 1, 2, 3, 4, 9, 8, 7, 6]
-        many = pg.train(paper_networks[:9], vowels[0], pg.training.paper_plan(epochs=0), seed=seeds)
+        many = pg.train(paper_networks[:9], vowels[0], pg.Plan.paper(epochs=0), seed=seeds)
         assert str(many).endswith("; shuffled by seeds 5, 1, 2, 3, 4, 9, 8, 7")
         assert str(dataclasses.replace(many, seeds=tuple(range(3, 12)))).endswith("; shuffled by seeds 3 to 11")
 
-    @pytest.mark.parametrize(
-        "plan", [pg.training.paper_plan(epochs=6, evaluate_every=2), pg.training.classifier_plan(epochs=6)]
-    )
+    @pytest.mark.parametrize("plan", [pg.Plan.paper(epochs=6, evaluate_every=2), pg.Plan.classifier(epochs=6)])
     def test_progress_is_told_of_every_evaluation(self, plan):
         seen = []
         network = pg.networks.signed_layers(2, 3, 2)
@@ -681,9 +675,7 @@ class TestHistory:
         expected = [1, 2, 4, 6] if plan.evaluate_every == 2 else [1, 2, 3, 4, 5, 6]
         assert seen == [(epoch, k + 2) for k, epoch in enumerate(expected)]
 
-    @pytest.mark.parametrize(
-        "plan", [pg.training.paper_plan(epochs=10, evaluate_every=2), pg.training.classifier_plan(epochs=10)]
-    )
+    @pytest.mark.parametrize("plan", [pg.Plan.paper(epochs=10, evaluate_every=2), pg.Plan.classifier(epochs=10)])
     def test_ctrl_c_leaves_the_state_between_two_epochs_and_warns(self, monkeypatch, plan):
         """Interrupted in the middle of an epoch, where some batches have been learned already."""
         network, data = pg.networks.signed_layers(2, 3, 2, seed=1), tiny(40)
@@ -920,7 +912,7 @@ class TestLockGuard:
 
     @pytest.mark.parametrize("optimizer", ["adam", "momentum"])
     def test_a_refused_update_is_counted_and_remembered(self, optimizer):
-        plan = pg.training.classifier_plan(epochs=1, batch_size=12, optimizer=optimizer, lock_floor=1e3)
+        plan = pg.Plan.classifier(epochs=1, batch_size=12, optimizer=optimizer, lock_floor=1e3)
         result = pg.train(layers(), tiny(classes=3), plan)
         assert result.network == layers()
         assert (result.history.shortened[0, -1], result.history.updates[0, -1]) == (1, 1)
@@ -938,11 +930,11 @@ class TestDefaultPlan:
 
     def test_a_network_with_fields_is_trained_as_the_classifier_is(self):
         result = pg.train(layers(), tiny(classes=3), epochs=2)
-        assert result.plan == pg.training.classifier_plan(epochs=2)
+        assert result.plan == pg.Plan.classifier(epochs=2)
 
     def test_a_cost_without_force_on_the_outputs_is_reported(self):
         with pytest.warns(pg.training.TrainingWarning, match=r"[0-9]% of that at 1\.57.*OutputDifferences") as said:
-            pg.train(pg.layered(2, 5, 2, seed=0), tiny(), pg.training.classifier_plan(epochs=1, learn="coupling"))
+            pg.train(pg.layered(2, 5, 2, seed=0), tiny(), pg.Plan.classifier(epochs=1, learn="coupling"))
         assert said[0].filename == __file__
 
     def test_a_cost_that_acts_on_the_outputs_is_not_reported(self):
@@ -950,13 +942,13 @@ class TestDefaultPlan:
         chain = pg.Network(
             [[0, 1], [0, 2]], 1.0, np.zeros(3), inputs=[0], outputs=[1, 2], input_mode="phase", input_scale=1.0
         )
-        plan = pg.training.classifier_plan(epochs=1, learn="coupling")
+        plan = pg.Plan.classifier(epochs=1, learn="coupling")
         pg.train(chain, (np.array([[1.0], [1.2]]), [0, 1]), plan)
 
 
 @pytest.mark.parametrize("engine", ["lanes", "batch"])
 def test_a_training_names_the_engine_that_did_the_work(engine):
-    plan = pg.training.paper_plan(epochs=1)
+    plan = pg.Plan.paper(epochs=1)
     assert pg.train(pg.layered(2, 3, 2), tiny(), plan, engine=engine).engine == engine
     assert "engine='lanes'" in repr(pg.train(pg.layered(2, 3, 2), tiny(), plan))
 
@@ -970,7 +962,7 @@ class TestFailures:
         monkeypatch.setattr(_choice, "AlignedNewton", lambda: AlignedNewton(Newton(max_steps=1, indefinite="stop")))
         network = pg.layered(2, 5, 2, seed=0).replace(interaction=interaction)
         x, y = np.random.default_rng(0).uniform(-1, 1, (6, 2)), np.arange(6) % 2
-        plan = pg.training.classifier_plan(learn="omega", learning_rate=0.01, settling=pg.training.Settling(word, 1e-9))
+        plan = pg.Plan.classifier(learn="omega", learning_rate=0.01, settling=pg.training.Settling(word, 1e-9))
         assert plan.settling.equilibrium(network, x).stable.all()
         scored = prepare([network], [(x, y)], plan, engine="batch").score("train")
         assert scored.settled.item() == 6
@@ -983,7 +975,7 @@ class TestFailures:
         x_train, x_test = good.x_train.copy(), good.x_test.copy()
         x_train[[3, 8]], x_test[5] = [400.0, -400.0], [400.0, -400.0]
         bad = pg.datasets.from_arrays(x_train, good.y_train, x_test, good.y_test)
-        network, plan = pg.layered(2, 4, 2, seed=0), pg.training.paper_plan(epochs=4, evaluate_every=2)
+        network, plan = pg.layered(2, 4, 2, seed=0), pg.Plan.paper(epochs=4, evaluate_every=2)
         result = pg.train(network, bad, plan, engine=engine)
         assert result.history.skipped[0].tolist() == [0, 2, 2, 4]
         assert result.history.train_unsettled[0].tolist() == [2, 2, 2, 4]
@@ -997,7 +989,7 @@ class TestFailures:
     @pytest.mark.parametrize("engine", ["lanes", "batch"])
     def test_samples_whose_nudges_fail_are_skipped_but_not_lost_to_the_mean_loss(self, paper_networks, vowels, engine):
         """Pushed away as hard as this no output has a stable state; free states and so the loss are as they were."""
-        plan = pg.training.paper_plan(epochs=1, gradient="centred", beta=60.0, objective=pg.objectives.NearestTarget())
+        plan = pg.Plan.paper(epochs=1, gradient="centred", beta=60.0, objective=pg.objectives.NearestTarget())
         idle = "100% of the training samples had no part in an update: they had"
         with pytest.warns(pg.training.TrainingWarning, match=idle) as said:
             history = pg.train(paper_networks[0], vowels[0], plan, engine=engine).history
@@ -1009,7 +1001,7 @@ class TestFailures:
     def test_a_failing_network_does_not_touch_the_others_in_its_group(self):
         good = [tiny(seed=seed) for seed in range(5)]
         wild = pg.datasets.from_arrays(1e4 * good[2].x_train, good[2].y_train, good[2].x_test, good[2].y_test)
-        networks, plan = [pg.layered(2, 4, 2, seed=seed) for seed in range(5)], pg.training.paper_plan(epochs=3)
+        networks, plan = [pg.layered(2, 4, 2, seed=seed) for seed in range(5)], pg.Plan.paper(epochs=3)
         clean = pg.train(networks, good, plan)
         with pytest.warns(pg.training.TrainingWarning, match="had no part in an update in 1 of 5 networks"):
             mixed = pg.train(networks, [*good[:2], wild, *good[3:]], plan)
@@ -1024,7 +1016,7 @@ class TestFailures:
         x, y = rng.uniform(-1, 1, (20, 2)), rng.integers(0, 2, 20)
         x[::2] *= 0.3
         x[1::2, 0] = 9.0
-        plan = pg.training.classifier_plan(
+        plan = pg.Plan.classifier(
             learn="coupling",
             objective=pg.objectives.NearestTarget(),
             batch_size=1,
@@ -1060,7 +1052,7 @@ class TestFailures:
     def test_lanes_score_and_train_on_equilibria_alone(self, vowels, epochs):
         """Weak coupling, strong inputs: some samples have no locked state, and all engines must agree on which."""
         network, data = pg.layered(2, 5, 2, seed=2, coupling_scale=0.4, input_scale=2.0), vowels[2]
-        plan = pg.training.paper_plan(epochs=epochs)
+        plan = pg.Plan.paper(epochs=epochs)
         fast, slow = (pg.train(network, data, plan, engine=engine) for engine in ("lanes", "batch"))
         for name in ("train_unsettled", "train_unstable", "test_unsettled", "test_unstable", "skipped"):
             np.testing.assert_array_equal(getattr(fast.history, name), getattr(slow.history, name), name)
@@ -1074,7 +1066,7 @@ class TestFailures:
         """Repelling oscillators in phase: an equilibrium that Newton finds from zero and noise would destroy."""
         network = pg.networks.complete(5, coupling=-1.0, signed=True, inputs=(0, 1), outputs=(3, 4))
         still = (np.zeros((6, 2)), np.arange(6) % 2)
-        plan = pg.training.paper_plan(epochs=2, evaluate_every=1, bounds={"coupling": (-8.0, 8.0)}, accept=(0.01, 0.1))
+        plan = pg.Plan.paper(epochs=2, evaluate_every=1, bounds={"coupling": (-8.0, 8.0)}, accept=(0.01, 0.1))
         loose = pg.train(network, (*still, *still), plan, engine=engine)
         assert loose.history.train_unstable[0, :2].tolist() == [6, 6]
         assert loose.history.skipped.sum() == 0
@@ -1091,12 +1083,12 @@ class TestFailures:
         network, data = pg.layered(2, 4, 2, seed=0), tiny()
         bounds = {"omega": (-0.05, 0.05), "coupling": (1.5, 2.0)}
         for engine in ("lanes", "batch"):
-            plan = pg.training.paper_plan({"omega": 0.5, "coupling": 5.0}, epochs=5, bounds=bounds)
+            plan = pg.Plan.paper({"omega": 0.5, "coupling": 5.0}, epochs=5, bounds=bounds)
             result = pg.train(network, data, plan, engine=engine)
             assert np.all(np.abs(result.network.omega) <= 0.05)
             assert network.coupling.min() < 1.5 <= result.network.coupling.min()
             assert result.network.coupling.max() == 2.0
-            small = pg.train(network, data, pg.training.paper_plan(epochs=1, clip=1e-9), engine=engine)
+            small = pg.train(network, data, pg.Plan.paper(epochs=1, clip=1e-9), engine=engine)
             assert np.abs(small.network.omega - network.omega).max() <= 1e-12 * 12
 
     def test_masks_keep_what_they_exclude(self):
@@ -1106,7 +1098,7 @@ class TestFailures:
             result = pg.train(
                 network,
                 data,
-                pg.training.paper_plan(["omega", "coupling"], epochs=2),
+                pg.Plan.paper(["omega", "coupling"], epochs=2),
                 engine=engine,
                 mask={"coupling": edges, "omega": nodes},
             )
@@ -1212,7 +1204,7 @@ class TestOptimizers:
             make()
 
     def test_the_plan_of_the_paper_is_what_it_says(self):
-        plan = pg.training.paper_plan()
+        plan = pg.Plan.paper()
         assert plan.rates == {"omega": 0.001}
         assert (plan.epochs, plan.evaluate_every, plan.batch_size, plan.warm_start) == (200, 20, 1, "epoch")
         assert (plan.gradient, plan.beta, plan.frequencies, plan.clip) == ("two_phase", 0.1, "relative", 2.0)
@@ -1257,7 +1249,7 @@ class TestBadInput:
     )
     def test_wrong_options_are_refused(self, paper_networks, vowels, options, message):
         with pytest.raises(ValueError, match=message):
-            pg.train(paper_networks[0], vowels[0], pg.training.paper_plan(), **options)
+            pg.train(paper_networks[0], vowels[0], pg.Plan.paper(), **options)
 
     def test_unknown_options_and_objectives_are_refused(self, paper_networks, vowels):
         with pytest.raises(TypeError, match=r"A plan has no field 'momentum'. Its fields are learn, learning_rate"):
@@ -1319,7 +1311,7 @@ class TestBadInput:
                 pg.train([pg.layered(2, 5, 2), other], vowels[:2])
 
     def test_the_state_of_another_training_is_refused(self, paper_networks, vowels):
-        plan = pg.training.paper_plan(epochs=3)
+        plan = pg.Plan.paper(epochs=3)
         state = pg.train(paper_networks[0], vowels[0], plan, until=1).state
         refused = [
             (pg.layered(2, 6, 2), vowels[0], plan),
@@ -1334,14 +1326,14 @@ class TestBadInput:
             with pytest.raises(ValueError, match="This state belongs to another training"):
                 pg.train(network, data, other, state=state)
         for words, options in (
-            ("must be a Plan, such as paper_plan", {"plan": "paper"}),
-            (r"\(a function: call it\)", {"plan": pg.training.paper_plan}),
+            ("must be a Plan, such as Plan.paper", {"plan": "paper"}),
+            (r"\(a function: call it\)", {"plan": pg.Plan.paper}),
             ("'mask' of train must be a mapping", {"plan": plan, "mask": [True]}),
         ):
             with pytest.raises(TypeError, match=words):
                 pg.train(paper_networks[0], vowels[0], **options)
         with pytest.raises(TypeError, match=r"give result\.state"):
-            pg.training.save_state("never.npz", paper_networks[0])
+            paper_networks[0].save("never.npz")
         with pytest.raises(TypeError, match="'state' of train must be a TrainingState"):
             pg.train(paper_networks[0], vowels[0], plan, state={})
         with pytest.raises(ValueError, match="each of its own shape"):
@@ -1351,7 +1343,7 @@ class TestBadInput:
         network, data, plan = (
             pg.layered(2, 5, 2, seed=0),
             pg.datasets.vowels("a,i", seed=0),
-            pg.training.paper_plan(epochs=4),
+            pg.Plan.paper(epochs=4),
         )
         begun = pg.train(network, data, plan, until=2)
         assert "% untrained, " in str(begun)
@@ -1359,12 +1351,12 @@ class TestBadInput:
 
     def test_what_is_no_state_is_refused(self, tmp_path):
         with pytest.raises(FileNotFoundError, match="There is no file"):
-            pg.training.load_state(tmp_path / "gone.npz")
-        pg.models.save_model(tmp_path / "model.npz", pg.Model(layers(), MATCHED[0], ("a", "b", "c"), ("x", "y")))
+            pg.training.TrainingState.load(tmp_path / "gone.npz")
+        pg.Model(layers(), MATCHED[0], ("a", "b", "c"), ("x", "y")).save(tmp_path / "model.npz")
         (tmp_path / "text.npz").write_text("not a file of arrays")
         for name in ("model.npz", "text.npz"):
             with pytest.raises(ValueError, match=r"not a (phasegrad )?training state"):
-                pg.training.load_state(tmp_path / name)
+                pg.training.TrainingState.load(tmp_path / name)
 
 
 def test_a_plan_is_a_value():
@@ -1373,7 +1365,7 @@ def test_a_plan_is_a_value():
     assert plan.rates == {"coupling": 0.01}
     assert plan.replace(epochs=3) == pg.Plan(learn=["coupling"], optimizer=Momentum(0.0), epochs=3)
     assert plan.replace(learning_rate=0.5).rates == {"coupling": 0.5}
-    assert pg.training.paper_plan({"omega": 0.0, "coupling": 0.5}).rates == {"coupling": 0.5}
+    assert pg.Plan.paper({"omega": 0.0, "coupling": 0.5}).rates == {"coupling": 0.5}
 
 
 def test_signed_layers_start_undecided_and_locked_whatever_their_size():
@@ -1406,7 +1398,7 @@ def test_ten_thousand_networks_fit_into_a_gigabyte():
         "import pathlib, phasegrad as pg\n"
         "nets = [pg.layered(2, 5, 2, seed=s) for s in range(10_000)]\n"
         "data = [pg.datasets.vowels(seed=s) for s in range(10_000)]\n"
-        "pg.train(nets, data, pg.training.paper_plan(epochs=2))\n"
+        "pg.train(nets, data, pg.Plan.paper(epochs=2))\n"
         "lines = pathlib.Path('/proc/self/status').read_text().splitlines()\n"
         "print(*(float(line.split()[1]) / 1024 for line in lines if line.startswith('VmHWM')))\n"
     )
@@ -1419,7 +1411,7 @@ class TestWarmStarts:
     def test_a_sample_starts_where_the_one_before_it_settled(self, engine):
         """What is carried on is the state of the last sample, here of the only one that a stop leaves."""
         data, network = tiny(), pg.layered(2, 4, 2, seed=1)
-        plan = pg.training.paper_plan(epochs=1, warm_start="run", learning_rate=0.0)
+        plan = pg.Plan.paper(epochs=1, warm_start="run", learning_rate=0.0)
         state = pg.train(network, data, plan, engine=engine).state
         last = [pg.find_equilibrium(network, x).phases for x in data.x_train]
         near = [np.max(np.abs(state.progress.phases[0] - phases)) for phases in last]
@@ -1432,7 +1424,7 @@ class TestWarmStarts:
         """Led on from input to input an oscillator is turned almost once; then the first one is a whole turn on."""
         network = pg.Network([[0, 1]], 1.0, [0.0, 0.0], inputs=[0], outputs=[1], input_mode="phase", input_scale=1.0)
         x = 1.2 * np.arange(1.0, 6.0)[:, None]
-        plan = pg.training.paper_plan(
+        plan = pg.Plan.paper(
             epochs=2, evaluate_every=1, learning_rate=0.0, objective=pg.PhaseTargets(), shuffle=InOrder()
         )
         losses = [
@@ -1472,17 +1464,17 @@ class TestStates:
     )
     def test_a_file_of_another_format_or_version_is_refused(self, tmp_path, name, message):
         data, network = tiny(), pg.layered(2, 4, 2, seed=1)
-        pg.training.save_state(tmp_path / "state.npz", pg.train(network, data, pg.training.paper_plan(epochs=1)).state)
+        pg.train(network, data, pg.Plan.paper(epochs=1)).state.save(tmp_path / "state.npz")
         with np.load(tmp_path / "state.npz") as file:
             content = dict(file)
         header = json.loads(str(content["header"]))
         content["header"] = np.array(json.dumps({**header, name: header[name] * 2}))
         np.savez(tmp_path / "other.npz", **content)
         with pytest.raises(ValueError, match=message):
-            pg.training.load_state(tmp_path / "other.npz")
+            pg.training.TrainingState.load(tmp_path / "other.npz")
 
     def test_a_state_belongs_to_the_samples_of_every_network(self):
-        networks, plan = [pg.layered(2, 4, 2, seed=seed) for seed in (1, 2)], pg.training.paper_plan(epochs=2)
+        networks, plan = [pg.layered(2, 4, 2, seed=seed) for seed in (1, 2)], pg.Plan.paper(epochs=2)
         given, others = [tiny(), tiny()], [tiny(), tiny(seed=1)]
         half = pg.train(networks, given, plan, until=1)
         assert pg.train(networks, given, plan, state=half.state).state.epoch == 2
@@ -1540,7 +1532,7 @@ def test_a_state_belongs_to_the_settings_of_a_custom_cost_or_augmentation(before
 
 def test_tuples_are_taken_as_arrays():
     x, y = ((0.1, 0.2), (0.3, -0.4), (-0.5, 0.1)), (0, 1, 0)
-    plan = pg.training.classifier_plan(epochs=1)
+    plan = pg.Plan.classifier(epochs=1)
     expected = pg.train(layers(), (np.array(x), np.array(y)), plan).network
     assert pg.train(layers(), (x, y), plan).network == expected
     assert pg.train(layers(), (x, y, x, y), plan).network == expected

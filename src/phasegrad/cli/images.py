@@ -72,7 +72,7 @@ def _runs(data: phasegrad.datasets.Dataset, seeds: Sequence[int], options: Mappi
     from phasegrad.runs import ImageRun
 
     found: list[ImageRun] = []
-    epochs = phasegrad.training.image_plan(**{"epochs": options["epochs"]} if "epochs" in options else {}).epochs
+    epochs = phasegrad.Plan.images(**{"epochs": options["epochs"]} if "epochs" in options else {}).epochs
     try:
         with EpochBar(epochs) as bar:
             for seed in seeds:

@@ -31,12 +31,12 @@ def lab(
     The page is one file that needs no network. A file that is there is never replaced.
     """
     from phasegrad.laboratory import lab as write
-    from phasegrad.models import load_model
+    from phasegrad.models import Model
 
     if out == Path("-"):
         raise ValueError("The page needs a file of its own. Name one with --out.")
     if out is not None and out.exists():
         raise ValueError(f"{printable(out)} is there already. Name another place, or delete it first.")
     check_places(page=out, inputs=[] if model is None else [model])
-    page = write(None if model is None else load_model(model), out=out, open=show)
+    page = write(None if model is None else Model.load(model), out=out, open=show)
     typer.echo(f"Wrote {printable(page)}")

@@ -35,7 +35,7 @@ def predict(
     from phasegrad.runs import read_samples, write_answers
 
     check_places(json, table=out, inputs=[model, samples])
-    loaded = phasegrad.models.load_model(model)
+    loaded = phasegrad.Model.load(model)
     with Console(stderr=True).status(f"answering {printable(samples)} ..."):
         read = read_samples(samples, loaded.features, drop_missing=drop_missing, keep=out is not None)
         answer = loaded.predict(read.x)

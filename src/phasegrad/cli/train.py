@@ -378,7 +378,7 @@ def _train_as_published(
     if not isinstance(hidden, int):
         raise ValueError(f"--hidden must be one number with --method paper. Got {hidden}.")
     runs = Runs.plan(task, seeds, hidden, options.pop("init", "random"), **load)
-    plan = phasegrad.training.paper_plan(objective=objectives[decision](options.pop("margin", 0.2)), **options)
+    plan = phasegrad.Plan.paper(objective=objectives[decision](options.pop("margin", 0.2)), **options)
     progress = progress_bar("epoch {task.completed:.0f} of {task.total:.0f}")
     many = counted(len(seeds), "seed")
     bar = progress.add_task(f"{many}, preparing", total=max(plan.epochs, 1))

@@ -29,7 +29,7 @@ class Shifts:
     See Also
     --------
     datasets.mnist : MNIST from your files.
-    image_plan : Settings for images on a GPU.
+    Plan.images : Settings for images on a GPU.
     Plan : How networks are trained.
 
     Examples

@@ -15,7 +15,7 @@ from phasegrad.laboratory._scene import scene
 from phasegrad.models import Model
 from phasegrad.networks import Network, layered, signed_layers
 from phasegrad.objectives import NearestTarget
-from phasegrad.training import Plan, paper_plan
+from phasegrad.training import Plan
 
 SEED = 0
 _STARTS = {
@@ -25,9 +25,9 @@ _STARTS = {
     "outputs-negative": "d < 0: outputs only",
 }
 _RANDOM_SEEDS = range(6)
-MATCHED = paper_plan({"omega": 0.01, "coupling": 0.5}, objective=NearestTarget())
-PAPER = paper_plan()
-XOR = paper_plan(
+MATCHED = Plan.paper({"omega": 0.01, "coupling": 0.5}, objective=NearestTarget())
+PAPER = Plan.paper()
+XOR = Plan.paper(
     ("coupling", "field_strength", "field_phase"), objective=NearestTarget(0.5), learning_rate=0.05, epochs=300,
     gradient="centred", beta=0.05, bounds={}, clip=None, warm_start="none",
 )  # fmt: skip

@@ -3,8 +3,8 @@
 from phasegrad.graphs import Layout, Link
 from phasegrad.networks._builders import (
     complete,
+    cycle_chain,
     erdos_renyi,
-    honeycomb,
     lattice,
     layered,
     mean_field,
@@ -30,10 +30,10 @@ __all__ = [
     "Link",
     "Network",
     "complete",
+    "cycle_chain",
     "erdos_renyi",
     "from_matrix",
     "from_networkx",
-    "honeycomb",
     "lattice",
     "layered",
     "layers",

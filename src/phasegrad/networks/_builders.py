@@ -261,7 +261,7 @@ def ring(n: int, *, coupling: ArrayLike = 1.0, omega: ArrayLike | None = None, *
     return _from_pairs(np.stack([node, (node + 1) % n], axis=1), n, coupling, omega, options)
 
 
-def honeycomb(
+def cycle_chain(
     cycles: int, length: int, *, coupling: ArrayLike = 1.0, omega: ArrayLike | None = None, **options: Any,
 ) -> Network:  # fmt: skip
     """Chain cycles of oscillators: each shares one node with the next, half-way around.
@@ -296,14 +296,14 @@ def honeycomb(
     Examples
     --------
     >>> import phasegrad as pg
-    >>> network = pg.networks.honeycomb(2, 6)
+    >>> network = pg.networks.cycle_chain(2, 6)
     >>> network
     Network(11 oscillators, 12 edges, Sine(), node 0 held at phase 0)
     >>> len(pg.find_equilibria(network)), 3**2
     (9, 9)
     """
-    cycles = whole_number("cycles", cycles, 1, "honeycomb")
-    length = whole_number("length", length, 3, "honeycomb")
+    cycles = whole_number("cycles", cycles, 1, "cycle_chain")
+    length = whole_number("length", length, 3, "cycle_chain")
     own, pairs, shared = np.arange(1, length), [], 0
     for cycle in range(cycles):
         around = np.concatenate([[shared], cycle * (length - 1) + own])

@@ -16,10 +16,10 @@ from phasegrad._files import printable
 from phasegrad._validation import FloatArray, IntArray, choice
 from phasegrad.datasets import Dataset, Scaling, Shifts
 from phasegrad.initial import STARTS
-from phasegrad.models import Model, confusion_counts, load_model, save_model
+from phasegrad.models import Model, confusion_counts
 from phasegrad.networks import Dense, Network, complete, layered, layers, mean_field, ring, small_world
 from phasegrad.runs._tables import Quantities
-from phasegrad.training import History, Interrupted, Report, Training, image_plan, train_whole
+from phasegrad.training import History, Interrupted, Plan, Report, Training, train_whole
 
 if TYPE_CHECKING:
     from phasegrad.estimators import OscillatorClassifier, OscillatorRegressor
@@ -52,7 +52,7 @@ def network_in_time(
         if not Path(word).exists():
             known = ", ".join(IN_TIME)
             raise ValueError(f"There is no network or model file {printable(word)}. Networks are {known}.")
-        return load_model(Path(word)).network
+        return Model.load(Path(word)).network
     number = size or IN_TIME[word]
     if word == "layered":
         if number < _SMALLEST_LAYERED:
@@ -106,7 +106,7 @@ class Runs:
 
     def save(self, path: Path, result: Training, run: int) -> None:
         """Write the trained network of a run as a model file that `phasegrad predict` reads."""
-        save_model(path, Model.from_training(result, self.data[run], run))
+        Model.from_training(result, self.data[run], run).save(path)
 
     def as_dict(self, result: Training, seeds: Sequence[int]) -> dict[str, Any]:
         """Return every run as plain data."""
@@ -190,7 +190,7 @@ class ClassifierRun:
             # The classifier scales what the data set has scaled already: one scaling does both.
             low, high = own.invert(model.scaling.low), own.invert(model.scaling.high)
             model = dataclasses.replace(model, scaling=Scaling(low, high, model.scaling.beyond))
-        save_model(path, model)
+        model.save(path)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the run as plain data."""
@@ -258,7 +258,7 @@ class RegressorRun:
 
     def save(self, path: Path) -> None:
         """Write the trained network as a model file that `phasegrad predict` reads."""
-        save_model(path, self.regressor.to_model([self.data.target], self.data.features))
+        self.regressor.to_model([self.data.target], self.data.features).save(path)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the run as plain data."""
@@ -305,7 +305,7 @@ class ImageRun:
         sizes = (hidden,) if isinstance(hidden, int) else tuple(hidden)
         made = [Dense(size) for size in (*sizes, data.n_classes)]
         network = layers(len(data.features), *made, seed=seed, **IMAGE_NETWORK)
-        plan = image_plan(augmentation=moves_of(data) if shifts else None, **changes)
+        plan = Plan.images(augmentation=moves_of(data) if shifts else None, **changes)
         start = last = time.perf_counter()
 
         def note(epoch: int, history: History) -> None:
@@ -361,7 +361,7 @@ class ImageRun:
 
     def save(self, path: Path) -> None:
         """Write the trained network as a model file that `phasegrad predict` reads."""
-        save_model(path, Model.from_training(self.training, self.data))
+        Model.from_training(self.training, self.data).save(path)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the run as plain data."""

@@ -9,7 +9,6 @@ from phasegrad.training._engine import (
     Tallies as Tallies,
     tally as tally,
 )
-from phasegrad.training._files import load_state, save_state
 from phasegrad.training._history import (
     DeviceError as DeviceError,
     History as History,
@@ -30,13 +29,7 @@ from phasegrad.training._optimizers import (
     Schedule as Schedule,
     Staircase as Staircase,
 )
-from phasegrad.training._plan import (
-    Plan,
-    Shuffle as Shuffle,
-    classifier_plan,
-    image_plan,
-    paper_plan,
-)
+from phasegrad.training._plan import Plan, Shuffle as Shuffle
 from phasegrad.training._samples import Samples as Samples
 from phasegrad.training._tensors import DTYPES as DTYPES
 from phasegrad.training._train import (
@@ -55,10 +48,5 @@ __all__ = [
     "Training",
     "TrainingState",
     "TrainingWarning",
-    "classifier_plan",
-    "image_plan",
-    "load_state",
-    "paper_plan",
-    "save_state",
     "train",
 ]

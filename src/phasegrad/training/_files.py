@@ -18,29 +18,8 @@ _SINGLE = ("steps", "phases", "held_back", "waited", "best_loss")
 _GROUPS = ("parameters", "first", "second", "best")
 
 
-def save_state(path: str | os.PathLike[str], state: TrainingState) -> None:
-    """Write a state to one file, whole or not at all; `train` goes on from it bit by bit as if it had not stopped.
-
-    See Also
-    --------
-    load_state : A training state from a file.
-    TrainingState : All that is needed to go on.
-    train : Train one network or many.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import phasegrad as pg
-    >>> network, data = pg.layered(2, 5, 2, seed=0), pg.datasets.vowels("a,i")
-    >>> half = pg.train(network, data, pg.training.paper_plan(epochs=4), until=2)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     pg.training.save_state(f"{folder}/half.npz", half.state)
-    ...     state = pg.training.load_state(f"{folder}/half.npz")
-    >>> state.epoch
-    2
-    """
-    if not isinstance(state, TrainingState):
-        raise TypeError(f"save_state takes the state of a training: give result.state. Got {type(state).__name__}.")
+def write_state(path: str | os.PathLike[str], state: TrainingState) -> None:
+    """Write a state to one file, whole or not at all."""
     header = {
         "epoch": state.epoch,
         "streams": list(state.streams),
@@ -61,29 +40,8 @@ def save_state(path: str | os.PathLike[str], state: TrainingState) -> None:
     write_archive(Path(path), "training state", header, arrays)
 
 
-def load_state(path: str | os.PathLike[str]) -> TrainingState:
-    """Read a state that `save_state` wrote.
-
-    Raises ValueError if anything in the file was changed or lost since. Files of phasegrad 0.2 to 0.7, which have no
-    digest, load if they are complete.
-
-    See Also
-    --------
-    save_state : A training state to a file.
-    TrainingState : All that is needed to go on.
-    train : Train one network or many.
-
-    Examples
-    --------
-    >>> import os, tempfile, phasegrad as pg
-    >>> data, network = pg.datasets.xor(), pg.networks.signed_layers(2, 3, 2)
-    >>> half = pg.train(network, data, epochs=4, until=2)
-    >>> place = os.path.join(tempfile.mkdtemp(), "half.npz")
-    >>> pg.training.save_state(place, half.state)
-    >>> rest = pg.train(network, data, epochs=4, state=pg.training.load_state(place))
-    >>> rest.network == pg.train(network, data, epochs=4).network
-    True
-    """
+def read_state(path: str | os.PathLike[str]) -> TrainingState:
+    """Return the state in a file that `write_state` wrote."""
     place = Path(path)
     header, arrays = read_archive(
         place, "training state", lambda name: name in _SINGLE or name.partition(".")[0] in _GROUPS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
@@ -42,7 +43,7 @@ class TrainingWarning(UserWarning):
     >>> import phasegrad as pg
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("error", pg.training.TrainingWarning)  # a training that ends early raises here
-    ...     result = pg.train(pg.layered(2, 5, 2, seed=0), pg.datasets.vowels("a,i"), pg.training.paper_plan(epochs=1))
+    ...     result = pg.train(pg.layered(2, 5, 2, seed=0), pg.datasets.vowels("a,i"), pg.Plan.paper(epochs=1))
     >>> result.ended
     'finished'
     """
@@ -92,7 +93,7 @@ class History:
     --------
     >>> import phasegrad as pg
     >>> networks = [pg.layered(2, 5, 2, seed=seed) for seed in range(2)]
-    >>> plan = pg.training.paper_plan(epochs=2, evaluate_every=1)
+    >>> plan = pg.Plan.paper(epochs=2, evaluate_every=1)
     >>> history = pg.train(networks, pg.datasets.vowels("a,i"), plan).history
     >>> history.epoch, history.test_accuracy.shape, int(history.skipped.sum())
     (array([0, 1, 2]), (2, 3), 0)
@@ -254,13 +255,12 @@ class TrainingState:
     See Also
     --------
     train : Train one network or many.
-    save_state : A training state to a file.
-    load_state : A training state from a file.
+    Training : Trained networks, history and state.
 
     Examples
     --------
     >>> import phasegrad as pg
-    >>> network, data, plan = pg.layered(2, 5, 2, seed=0), pg.datasets.vowels("a,i"), pg.training.paper_plan(epochs=4)
+    >>> network, data, plan = pg.layered(2, 5, 2, seed=0), pg.datasets.vowels("a,i"), pg.Plan.paper(epochs=4)
     >>> half = pg.train(network, data, plan, until=2)
     >>> half.state.epoch
     2
@@ -292,6 +292,35 @@ class TrainingState:
                 )
             changed[name] = np.array(values, dtype=float)
         return dataclasses.replace(self, progress=self.progress._replace(parameters=changed))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the state to one file, whole or not at all; `train` continues from it bit by bit.
+
+        Examples
+        --------
+        >>> import os, tempfile, phasegrad as pg
+        >>> data, network = pg.datasets.xor(), pg.networks.signed_layers(2, 3, 2)
+        >>> half = pg.train(network, data, epochs=4, until=2)
+        >>> place = os.path.join(tempfile.mkdtemp(), "half.npz")
+        >>> half.state.save(place)
+        >>> rest = pg.train(network, data, epochs=4, state=pg.training.TrainingState.load(place))
+        >>> rest.network == pg.train(network, data, epochs=4).network
+        True
+        """
+        from phasegrad.training._files import write_state
+
+        write_state(path, self)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> TrainingState:
+        """Read a state that `TrainingState.save` wrote.
+
+        Raises ValueError if anything in the file was changed or lost since. Files of phasegrad 0.2 to 0.7, which have
+        no digest, load if they are complete.
+        """
+        from phasegrad.training._files import read_state
+
+        return read_state(path)
 
     def begin(self, plan: Plan) -> TrainingState:
         """Return the state from which another plan begins: these parameters and streams, nothing else remembered."""

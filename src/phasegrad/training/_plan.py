@@ -1,4 +1,4 @@
-"""The plan of a training: every number of it, as one frozen value, and the functions that make plans."""
+"""The plan of a training: every number of it, as one frozen value."""
 
 from __future__ import annotations
 
@@ -21,6 +21,10 @@ FREQUENCIES = ("raw", "relative")
 WARM_STARTS = ("none", "epoch", "run")
 RECORDS = ("condition", "gradient_cosine", "class_separation")
 Learn = str | Sequence[str] | Mapping[str, float]
+#: Where the paper keeps frequencies and couplings.
+PAPER_BOUNDS: Mapping[str, tuple[float, float]] = MappingProxyType({"omega": (-3.0, 3.0), "coupling": (0.01, 8.0)})
+#: What learns in a layered network with clamped inputs and bias fields.
+LAYER_PARAMETERS = ("coupling", "field_strength", "field_phase")
 
 
 @dataclass(frozen=True)
@@ -120,9 +124,9 @@ class Plan:
 
     See Also
     --------
-    paper_plan : Plain descent, sample by sample.
-    classifier_plan : Mini-batches, centred nudges, Adam.
-    image_plan : Settings for images on a GPU.
+    Plan.paper : Plain descent, sample by sample.
+    Plan.classifier : Mini-batches, centred nudges, Adam.
+    Plan.images : Settings for images on a GPU.
     train : Train one network or many.
 
     Examples
@@ -197,6 +201,107 @@ class Plan:
         if self.patience is not None and self.validation_fraction == 0:
             raise ValueError(f"The 'patience' of {owner} needs a validation_fraction above 0 to watch.")
 
+    @classmethod
+    def paper(cls, learn: Learn = "omega", **changes: Any) -> Plan:
+        """Return the plan of the paper: plain descent, one sample at a time, in the order of its loops.
+
+        200 epochs at a rate of 0.001, one nudge of 0.1, gradients by relative frequencies and clipped at 2,
+        frequencies kept in [-3, 3] and couplings in [0.01, 8], each sample started from the state of the one before it, scored
+        every 20 epochs, by the paper's pair of cost and decision.
+
+        Parameters
+        ----------
+        learn : str, sequence of str or mapping of str to float
+            The parameters that change: "omega", "coupling", or both.
+        **changes
+            Fields of `Plan` that are to be otherwise.
+
+        See Also
+        --------
+        Plan : How networks are trained.
+        Plan.classifier : Mini-batches, centred nudges, Adam.
+        train : Train one network or many.
+
+        Examples
+        --------
+        >>> import phasegrad as pg
+        >>> plan = pg.Plan.paper({"omega": 0.01, "coupling": 0.5}, objective=pg.objectives.NearestTarget())
+        >>> plan.rates, plan.batch_size
+        ({'omega': 0.01, 'coupling': 0.5}, 1)
+        """
+        paper = cls(
+            learn=learn, learning_rate=0.001, objective=PaperPair(), epochs=200, batch_size=1, optimizer="sgd",
+            schedule=Constant(), gradient="two_phase", beta=0.1, frequencies="relative", clip=2.0,
+            bounds=PAPER_BOUNDS, warm_start="epoch", settling=Settling(), lock_floor=None, evaluate_every=20,
+        )  # fmt: skip
+        return paper.replace(**changes)
+
+    @classmethod
+    def classifier(cls, **changes: Any) -> Plan:
+        """Return the plan of `OscillatorClassifier`: mini-batches, Adam, cross-entropy on the cosines of the outputs.
+
+        Couplings and fields learn from centred nudges, and the lock guard keeps every sample in its stable state.
+
+        Parameters
+        ----------
+        **changes
+            Fields of `Plan` that are to be otherwise.
+
+        See Also
+        --------
+        Plan : How networks are trained.
+        OscillatorClassifier : A scikit-learn classifier.
+        train : Train one network or many.
+
+        Examples
+        --------
+        >>> import phasegrad as pg
+        >>> pg.Plan.classifier(epochs=20).objective
+        CosineCrossEntropy(sharpness=16.0)
+        """
+        return cls(learn=LAYER_PARAMETERS, learning_rate=0.005, objective=CosineCrossEntropy(sharpness=16.0)).replace(
+            **changes
+        )
+
+    @classmethod
+    def images(cls, **changes: Any) -> Plan:
+        """Return the plan of layered networks that learn images: large mini-batches, weak nudges, steps by fan-in.
+
+        Couplings and fields learn from centred nudges of 0.005 by Adam, at a rate of 0.005 that falls along a cosine
+        over 30 epochs of batches of 256. Couplings into an oscillator that has more than 300 of them learn more slowly,
+        and every update is taken as it is: what does not settle after it is counted. The network it is for begins
+        undecided, with fields stronger than its couplings.
+
+        Parameters
+        ----------
+        **changes
+            Fields of `Plan` that are to be otherwise.
+
+        See Also
+        --------
+        Plan : How networks are trained.
+        layers : Dense and convolutional layers with shared parameters.
+        train : Train one network or many.
+
+        Examples
+        --------
+        >>> import phasegrad as pg
+        >>> network = pg.layers(784, pg.Dense(1000), pg.Dense(10), gain=0.4, field=2.0)
+        >>> plan = pg.Plan.images(epochs=2, augmentation=pg.datasets.Shifts(1))
+        >>> plan.rates["coupling"], plan.batch_size, plan.objective
+        (0.005, 256, CosineCrossEntropy(sharpness=8.0))
+
+        With MNIST in the folder ``/data`` and a GPU::
+
+            result = pg.train(network, pg.datasets.mnist("/data"), plan, device="cuda")
+        """
+        images = cls(
+            learn=LAYER_PARAMETERS, learning_rate=0.005, objective=CosineCrossEntropy(sharpness=8.0), epochs=30,
+            batch_size=256, optimizer="adam", schedule="cosine", gradient="centred", beta=0.005, fan_in=300.0,
+            lock_floor=None, evaluate_every=1,
+        )  # fmt: skip
+        return images.replace(**changes)
+
     @property
     def propagation(self) -> Propagation:
         """The gradient with its nudge, correction and options."""
@@ -268,123 +373,16 @@ class Plan:
         self._set("bounds", _checked_bounds(self.bounds, owner))
 
 
-def paper_plan(learn: Learn = "omega", **changes: Any) -> Plan:
-    """Return the plan of the paper: plain descent, one sample at a time, in the order of its loops.
-
-    200 epochs at a rate of 0.001, one nudge of 0.1, gradients by relative frequencies and clipped at 2, frequencies
-    kept in [-3, 3] and couplings in [0.01, 8], each sample started from the state of the one before it, scored every 20
-    epochs, by the paper's pair of cost and decision.
-
-    Parameters
-    ----------
-    learn : str, sequence of str or mapping of str to float
-        The parameters that change: "omega", "coupling", or both.
-    **changes
-        Fields of `Plan` that are to be otherwise.
-
-    See Also
-    --------
-    Plan : How networks are trained.
-    classifier_plan : Mini-batches, centred nudges, Adam.
-    train : Train one network or many.
-
-    Examples
-    --------
-    >>> import phasegrad as pg
-    >>> plan = pg.training.paper_plan({"omega": 0.01, "coupling": 0.5}, objective=pg.objectives.NearestTarget())
-    >>> plan.rates, plan.batch_size
-    ({'omega': 0.01, 'coupling': 0.5}, 1)
-    """
-    paper = Plan(
-        learn=learn, learning_rate=0.001, objective=PaperPair(), epochs=200, batch_size=1, optimizer="sgd",
-        schedule=Constant(), gradient="two_phase", beta=0.1, frequencies="relative", clip=2.0,
-        bounds=PAPER_BOUNDS, warm_start="epoch", settling=Settling(), lock_floor=None, evaluate_every=20,
-    )  # fmt: skip
-    return paper.replace(**changes)
-
-
-def classifier_plan(**changes: Any) -> Plan:
-    """Return the plan of `OscillatorClassifier`: mini-batches, Adam, cross-entropy on the cosines of the outputs.
-
-    Couplings and fields learn from centred nudges, and the lock guard keeps every sample in its stable state.
-
-    Parameters
-    ----------
-    **changes
-        Fields of `Plan` that are to be otherwise.
-
-    See Also
-    --------
-    Plan : How networks are trained.
-    OscillatorClassifier : A scikit-learn classifier.
-    train : Train one network or many.
-
-    Examples
-    --------
-    >>> import phasegrad as pg
-    >>> pg.training.classifier_plan(epochs=20).objective
-    CosineCrossEntropy(sharpness=16.0)
-    """
-    return Plan(learn=LAYER_PARAMETERS, learning_rate=0.005, objective=CosineCrossEntropy(sharpness=16.0)).replace(
-        **changes
-    )
-
-
 def default_plan(network: Network) -> Plan:
     """Return the plan of a network for which none is named.
 
-    With fields it is `classifier_plan`. Without them nothing turns the outputs to where cross-entropy acts on them, and
+    With fields it is `Plan.classifier`. Without them nothing turns the outputs to where cross-entropy acts on them, and
     a cost of phase differences takes its place.
     """
     if all(name in network.parameters for name in LAYER_PARAMETERS):
-        return classifier_plan()
+        return Plan.classifier()
     learn = [name for name in ("omega", "coupling") if name in network.parameters]
     return Plan(learn=learn, objective=OutputDifferences())
-
-
-def image_plan(**changes: Any) -> Plan:
-    """Return the plan of layered networks that learn images: large mini-batches, weak nudges, steps by fan-in.
-
-    Couplings and fields learn from centred nudges of 0.005 by Adam, at a rate of 0.005 that falls along a cosine over
-    30 epochs of batches of 256. Couplings into an oscillator that has more than 300 of them learn more slowly, and
-    every update is taken as it is: what does not settle after it is counted. The network it is for begins undecided,
-    with fields stronger than its couplings.
-
-    Parameters
-    ----------
-    **changes
-        Fields of `Plan` that are to be otherwise.
-
-    See Also
-    --------
-    Plan : How networks are trained.
-    layers : Dense and convolutional layers with shared parameters.
-    train : Train one network or many.
-
-    Examples
-    --------
-    >>> import phasegrad as pg
-    >>> network = pg.layers(784, pg.Dense(1000), pg.Dense(10), gain=0.4, field=2.0)
-    >>> plan = pg.training.image_plan(epochs=2, augmentation=pg.datasets.Shifts(1))
-    >>> plan.rates["coupling"], plan.batch_size, plan.objective
-    (0.005, 256, CosineCrossEntropy(sharpness=8.0))
-
-    With MNIST in the folder ``/data`` and a GPU::
-
-        result = pg.train(network, pg.datasets.mnist("/data"), plan, device="cuda")
-    """
-    images = Plan(
-        learn=LAYER_PARAMETERS, learning_rate=0.005, objective=CosineCrossEntropy(sharpness=8.0), epochs=30,
-        batch_size=256, optimizer="adam", schedule="cosine", gradient="centred", beta=0.005, fan_in=300.0,
-        lock_floor=None, evaluate_every=1,
-    )  # fmt: skip
-    return images.replace(**changes)
-
-
-#: Where the paper keeps frequencies and couplings.
-PAPER_BOUNDS: Mapping[str, tuple[float, float]] = MappingProxyType({"omega": (-3.0, 3.0), "coupling": (0.01, 8.0)})
-#: What learns in a layered network with clamped inputs and bias fields.
-LAYER_PARAMETERS = ("coupling", "field_strength", "field_phase")
 
 
 def _checked_options(given: Any, owner: str) -> tuple[tuple[str, Any], ...]:

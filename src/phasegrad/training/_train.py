@@ -99,7 +99,7 @@ def train(
         Samples of shape (n, n_in) with class numbers, or whatever targets the plan's objective takes; one data set for
         all networks, or one for each, of the same size.
     plan : Plan, optional
-        If left out, the plan suits the network. With bias fields (`signed_layers`, `layers`) it is `classifier_plan`.
+        If left out, the plan suits the network. With bias fields (`signed_layers`, `layers`) it is `Plan.classifier`.
         Without them (`layered`, `lattice` and others) outputs start near phase zero, where the force of its cost
         vanishes: frequencies and couplings then learn on `OutputDifferences` instead. ``changes`` replace single fields
         of the plan: ``train(network, data, epochs=20)``.
@@ -148,16 +148,16 @@ def train(
     --------
     Plan : How networks are trained.
     Training : Trained networks, history and state.
-    paper_plan : Plain descent, sample by sample.
-    classifier_plan : Mini-batches, centred nudges, Adam.
-    image_plan : Settings for images on a GPU.
+    Plan.paper : Plain descent, sample by sample.
+    Plan.classifier : Mini-batches, centred nudges, Adam.
+    Plan.images : Settings for images on a GPU.
 
     Examples
     --------
     >>> import phasegrad as pg
     >>> data = pg.datasets.vowels(["a", "i"], seed=0)
     >>> start = pg.initial.spectral_frequencies(pg.layered(2, 5, 2, seed=0))
-    >>> result = pg.train(start, data, pg.training.paper_plan(epochs=20))
+    >>> result = pg.train(start, data, pg.Plan.paper(epochs=20))
     >>> float(result.history.test_accuracy[0, -1].round(2))
     0.93
 
@@ -250,7 +250,7 @@ def _set_up(
             )
     if plan is not None and not isinstance(plan, Plan):
         words = " (a function: call it)" if callable(plan) else ""
-        raise TypeError(f"The 'plan' of train must be a Plan, such as paper_plan() makes. Got {plan!r:.60}{words}.")
+        raise TypeError(f"The 'plan' of train must be a Plan, such as Plan.paper() makes. Got {plan!r:.60}{words}.")
     chosen = (default_plan(networks[0]) if plan is None else plan).replace(**changes)
     chosen.check_network(networks[0])
     train_part, test_part = gather(networks, data, chosen.objective, sample_weight)

@@ -21,7 +21,7 @@ from phasegrad.equilibria import find_equilibrium
 from phasegrad.initial import STARTS, STREAM
 from phasegrad.networks import Network, layered, to_matrix
 from phasegrad.objectives import ClassObjective, NearestTarget, PaperPair
-from phasegrad.training import History, Plan, Shuffle, Training, TrainingState, paper_plan, train_whole
+from phasegrad.training import History, Plan, Shuffle, Training, TrainingState, train_whole
 from phasegrad_paper.studies.piece import Piece
 
 MARGIN = 0.2
@@ -137,7 +137,7 @@ def plan_of(arm: Arm) -> Plan:
     """Return the plan of an arm."""
     rates = {"omega": arm.rate, "coupling": arm.rate if arm.coupling_rate is None else arm.coupling_rate}
     main = arm.loop == "main"
-    return paper_plan(
+    return Plan.paper(
         rates if arm.learn == "both" else {arm.learn: rates[arm.learn]},
         epochs=arm.epochs,
         gradient=arm.gradient,
@@ -192,7 +192,7 @@ def _figures(
 
 def _evaluate(networks: Sequence[Network], data: Sequence[Dataset], objective: ClassObjective) -> History:
     """Return the scores of networks as they are."""
-    return train_whole(networks, data, paper_plan(epochs=0, objective=objective), threads=1).history
+    return train_whole(networks, data, Plan.paper(epochs=0, objective=objective), threads=1).history
 
 
 def _go_on(arm: Arm, result: Training, data: list[Dataset]) -> dict[str, Any]:

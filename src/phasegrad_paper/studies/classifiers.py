@@ -22,7 +22,7 @@ from phasegrad.initial import STARTS
 from phasegrad.networks import layered
 from phasegrad.objectives import NearestTarget
 from phasegrad.runs import SUCCESS
-from phasegrad.training import paper_plan, train_whole
+from phasegrad.training import Plan, train_whole
 from phasegrad_paper.studies.study import Table
 
 _KIND = "phasegrad classifiers"
@@ -88,9 +88,9 @@ def start_scores(name: str, seeds: int = 100) -> list[float]:
     data = [datasets.vowels("a,i", seed=seed) for seed in range(seeds)]
     networks = [layered(2, 5, 2, seed=seed) for seed in range(seeds)]
     if name == MATCHED:
-        plan = paper_plan({"omega": 0.01, "coupling": 0.5}, objective=NearestTarget())
+        plan = Plan.paper({"omega": 0.01, "coupling": 0.5}, objective=NearestTarget())
     else:
-        plan = paper_plan()
+        plan = Plan.paper()
         networks = [STARTS[name](network, [], seed) for seed, network in enumerate(networks)]
     return train_whole(networks, data, plan, seed=range(seeds)).history.score().tolist()
 

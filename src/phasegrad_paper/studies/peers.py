@@ -14,7 +14,7 @@ import numpy as np
 from phasegrad import datasets
 from phasegrad.networks import signed_layers
 from phasegrad.objectives import NearestTarget
-from phasegrad.training import paper_plan, train_whole
+from phasegrad.training import Plan, train_whole
 from phasegrad_paper.studies.conditions import SCORES, cells
 from phasegrad_paper.studies.measures import Quantity, Results, Unit
 from phasegrad_paper.studies.piece import Piece
@@ -36,7 +36,7 @@ def xor(size: int, seeds: int) -> dict[str, Any]:
 
     All seeds at once; what does not solve it starts anew from another network, up to five times.
     """
-    plan = paper_plan(
+    plan = Plan.paper(
         ("coupling", "field_strength", "field_phase"), objective=NearestTarget(0.5), learning_rate=0.05, epochs=300,
         gradient="centred", beta=0.05, bounds={}, clip=None, warm_start="none", evaluate_every=300,
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """The experiments on images, all of them in one table: what is trained on which images, by which settings, how often.
 
 Everything that can be set stands in `EXPERIMENTS`. What is not said there is what `phasegrad.layers` and
-`phasegrad.training.image_plan` do. A run belongs to an experiment as long as its settings are those of the table.
+`phasegrad.Plan.images` do. A run belongs to an experiment as long as its settings are those of the table.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from phasegrad._validation import choice
 from phasegrad.datasets import IMAGES, Shifts
 from phasegrad.networks import Convolution, Dense, Network, layers
 from phasegrad.objectives import CosineCrossEntropy
-from phasegrad.training import Plan, image_plan
+from phasegrad.training import Plan
 
 #: Data sets by the word for them: those of images, and the small digits, which need no files, to try things out.
 TASKS = (*IMAGES, "digits")
@@ -38,7 +38,7 @@ class Experiment:
     network : mapping
         Options of `phasegrad.layers`.
     plan : mapping
-        Fields of `phasegrad.training.image_plan` that are otherwise, plain data all of them.
+        Fields of `phasegrad.Plan.images` that are otherwise, plain data all of them.
     sharpness : float
         Of the objective.
     shifts : Shifts or None
@@ -105,7 +105,7 @@ class Experiment:
 
     def made_plan(self) -> Plan:
         """Return its plan."""
-        return image_plan(objective=CosineCrossEntropy(self.sharpness), augmentation=self.shifts, **self.plan)
+        return Plan.images(objective=CosineCrossEntropy(self.sharpness), augmentation=self.shifts, **self.plan)
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:

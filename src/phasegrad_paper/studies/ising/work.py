@@ -11,7 +11,7 @@ from phasegrad import datasets
 from phasegrad.ising import Problem, simulated_annealing, solve
 from phasegrad.networks import Network, random_regular, signed_layers
 from phasegrad.objectives import CosineCrossEntropy
-from phasegrad.training import Plan, classifier_plan, train_whole
+from phasegrad.training import Plan, train_whole
 
 _LEARN = ("coupling", "field_strength", "field_phase")
 # States that enumeration looks at in one go.
@@ -125,7 +125,7 @@ def injected(network: Network, hidden: float, outputs: float) -> Network:
 def _plan(learns: bool, *, epochs: int, **changes: Any) -> Plan:
     """Return a plan by which couplings and fields learn, and the injection if it ``learns``."""
     learn = (*_LEARN, "second_strength") if learns else _LEARN
-    return classifier_plan(learn=learn, epochs=epochs, evaluate_every=epochs, **changes)
+    return Plan.classifier(learn=learn, epochs=epochs, evaluate_every=epochs, **changes)
 
 
 def _strength(network: Network) -> float:
