@@ -360,7 +360,7 @@ class OscillatorClassifier(ClassifierMixin, _Oscillators):  # type: ignore[misc]
     See Also
     --------
     OscillatorRegressor : A scikit-learn regressor.
-    Plan.classifier : Mini-batches, centred nudges, Adam.
+    Plan : How networks are trained.
     Model : A trained network with all that prediction needs.
 
     Examples

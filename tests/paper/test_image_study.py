@@ -436,7 +436,8 @@ def test_ctrl_c_within_an_epoch_ends_with_the_last_full_one(small_images, here, 
 
     monkeypatch.setattr(Step, "play", played)
     words = ("--data", str(small_images), "--hidden", "8", "--epochs", "9", "--device", "cpu", "--seeds", "0:3")
-    monkeypatch.setattr("phasegrad.runs._runs.Plan.images", lambda **changes: pg.Plan.images(batch_size=20, **changes))
+    images = pg.Plan.images
+    monkeypatch.setattr(pg.Plan, "images", lambda **changes: images(**{"batch_size": 20, **changes}))
     result = here("train", "mnist", *words, "--json", "out.json", "--save", "m.npz")
     assert result.returncode == 130
     assert "Stopped after 1 of 3 networks, the last of them for 2 epochs" in result.stderr

@@ -29,7 +29,6 @@ class Shifts:
     See Also
     --------
     datasets.mnist : MNIST from your files.
-    Plan.images : Settings for images on a GPU.
     Plan : How networks are trained.
 
     Examples

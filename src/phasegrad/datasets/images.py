@@ -146,7 +146,7 @@ def mnist(
     datasets.fashion_mnist : Fashion-MNIST from your files.
     datasets.cifar10 : CIFAR-10 from your files.
     datasets.digits : 8 x 8 images of digits.
-    Plan.images : Settings for images on a GPU.
+    Plan : How networks are trained.
 
     Examples
     --------

@@ -138,7 +138,6 @@ def layers(
     Dense : A layer coupled to all of the one before.
     Convolution : A layer whose couplings are shared over an image.
     signed_layers : Layers with couplings of both signs, fields and clamped inputs.
-    Plan.images : Settings for images on a GPU.
 
     Examples
     --------

@@ -124,9 +124,6 @@ class Plan:
 
     See Also
     --------
-    Plan.paper : Plain descent, sample by sample.
-    Plan.classifier : Mini-batches, centred nudges, Adam.
-    Plan.images : Settings for images on a GPU.
     train : Train one network or many.
 
     Examples
@@ -206,8 +203,8 @@ class Plan:
         """Return the plan of the paper: plain descent, one sample at a time, in the order of its loops.
 
         200 epochs at a rate of 0.001, one nudge of 0.1, gradients by relative frequencies and clipped at 2,
-        frequencies kept in [-3, 3] and couplings in [0.01, 8], each sample started from the state of the one before it, scored
-        every 20 epochs, by the paper's pair of cost and decision.
+        frequencies kept in [-3, 3] and couplings in [0.01, 8], each sample started from the state of the one before it,
+        scored every 20 epochs, by the paper's pair of cost and decision.
 
         Parameters
         ----------
@@ -219,7 +216,7 @@ class Plan:
         See Also
         --------
         Plan : How networks are trained.
-        Plan.classifier : Mini-batches, centred nudges, Adam.
+        train : Train one network or many.
         train : Train one network or many.
 
         Examples

@@ -148,9 +148,6 @@ def train(
     --------
     Plan : How networks are trained.
     Training : Trained networks, history and state.
-    Plan.paper : Plain descent, sample by sample.
-    Plan.classifier : Mini-batches, centred nudges, Adam.
-    Plan.images : Settings for images on a GPU.
 
     Examples
     --------
