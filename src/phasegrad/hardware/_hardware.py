@@ -10,6 +10,7 @@ from phasegrad.hardware._chips import Chip, Ensemble
 from phasegrad.hardware._specification import Specification
 from phasegrad.networks import Network
 
+#: The faults that can be looked at alone, by name: the fields that make each of them.
 FAULTS: dict[str, tuple[str, ...]] = {
     "frequency mismatch": ("frequency_mismatch",),
     "coupling mismatch": ("coupling_mismatch",),
@@ -18,33 +19,8 @@ FAULTS: dict[str, tuple[str, ...]] = {
     "settling": ("settling_time", "jitter"),
     "reading": ("readout",),
 }
-"""The faults that can be looked at alone, by name: the fields that make each of them.
-
-See Also
---------
-hardware.error_budget : Which fault costs how much.
-hardware.TOGETHER : What all faults together are called.
-
-Examples
---------
->>> import phasegrad as pg
->>> pg.hardware.FAULTS["coupling mismatch"]
-('coupling_mismatch',)
-"""
+#: What all faults together are called.
 TOGETHER = "all together"
-"""What all faults together are called.
-
-See Also
---------
-hardware.FAULTS : The faults that can be looked at alone.
-hardware.Budget : What chips reach, fault by fault.
-
-Examples
---------
->>> import phasegrad as pg
->>> pg.hardware.TOGETHER
-'all together'
-"""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,19 +18,8 @@ from phasegrad.networks import Network, layered, signed_layers
 from phasegrad.objectives import CosineCrossEntropy, OutputDifferences
 from phasegrad.training import Plan
 
+#: The words for tasks that chips are tried on.
 TASKS = ("vowels", "digits")
-"""The words for tasks that chips are tried on.
-
-See Also
---------
-hardware.task : The task of a word.
-
-Examples
---------
->>> import phasegrad as pg
->>> [len(pg.hardware.task(word, 1).networks) for word in pg.hardware.TASKS]
-[1, 1]
-"""
 _STRENGTH = 20.0
 _VOWELS = Plan(
     learn={"omega": 0.2, "coupling": 0.2}, objective=OutputDifferences(), beta=5.0, epochs=10, batch_size=32,

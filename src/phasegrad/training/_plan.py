@@ -217,7 +217,6 @@ class Plan:
         --------
         Plan : How networks are trained.
         train : Train one network or many.
-        train : Train one network or many.
 
         Examples
         --------
